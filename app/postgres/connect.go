@@ -1,0 +1,114 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/switchboard-otel/switchboard/app/postgres/embedded"
+)
+
+// connectTimeout bounds one attempt to connect when the URL names no connect_timeout of its own.
+const connectTimeout = 10 * time.Second
+
+// errURL says nothing about the URL itself: when it cannot be parsed, nobody knows which part is the password.
+var errURL = errors.New("the database URL is not one of PostgreSQL; write SWITCHBOARD_DATABASE_URL as postgres://user:password@host:5432/database")
+
+func parseURL(url string) (*pgx.ConnConfig, error) {
+	pool, err := pgxpool.ParseConfig(url) // knows the pool_ parameters, which pgx alone would send to the server
+	if err != nil {
+		return nil, errURL
+	}
+	conn := pool.ConnConfig
+	if conn.ConnectTimeout == 0 {
+		conn.ConnectTimeout = connectTimeout
+	}
+	conn.RuntimeParams["application_name"] = "switchboard"
+	conn.RuntimeParams["timezone"] = "UTC"
+	return conn, nil
+}
+
+// newPool makes a pool that connects when it is first used.
+func newPool(url, name string, cfg, defaults PoolConfig) (*pgxpool.Pool, error) {
+	pool, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, errURL
+	}
+	if pool.ConnConfig, err = parseURL(url); err != nil {
+		return nil, err
+	}
+	pool.MaxConns = or(cfg.MaxConns, defaults.MaxConns)
+	for param, value := range map[string]string{
+		"application_name":                    name,
+		"statement_timeout":                   milliseconds(or(cfg.StatementTimeout, defaults.StatementTimeout)),
+		"lock_timeout":                        milliseconds(or(cfg.LockTimeout, defaults.LockTimeout)),
+		"idle_in_transaction_session_timeout": milliseconds(or(cfg.IdleInTransactionTimeout, defaults.IdleInTransactionTimeout)),
+	} {
+		pool.ConnConfig.RuntimeParams[param] = value
+	}
+	return pgxpool.NewWithConfig(context.Background(), pool)
+}
+
+func or[T comparable](value, fallback T) T {
+	var zero T
+	if value == zero {
+		return fallback
+	}
+	return value
+}
+
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
+// checkServer connects once and refuses a server that cannot hold our data. It returns the server's major version.
+func checkServer(ctx context.Context, cfg *pgx.ConnConfig) (int, error) {
+	conn, err := pgx.ConnectConfig(ctx, cfg)
+	if err != nil {
+		return 0, fmt.Errorf("cannot reach PostgreSQL at %s: %s", cfg.Host, reason(err))
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	var version int
+	var encoding string
+	err = conn.QueryRow(ctx, "SELECT current_setting('server_version_num')::int, current_setting('server_encoding')").Scan(&version, &encoding)
+	if err != nil {
+		return 0, fmt.Errorf("PostgreSQL at %s does not answer: %s", cfg.Host, reason(err))
+	}
+	major := version / 10000 // 150014 is 15.14; 9.6 and older give 9
+	if err := embedded.CheckMajor(major); err != nil {
+		return 0, err
+	}
+	if encoding != "UTF8" {
+		return 0, fmt.Errorf("database %s has the encoding %s: Switchboard needs one that was created with ENCODING 'UTF8'", cfg.Database, encoding)
+	}
+	return major, nil
+}
+
+// reason says in a few words why the database did not answer. pgx's own text names user and database and has a line for
+// every address it tried.
+func reason(err error) string {
+	var server *pgconn.PgError
+	var dns *net.DNSError
+	var op *net.OpError
+	switch {
+	case errors.As(err, &server):
+		return server.Message
+	case errors.Is(err, context.DeadlineExceeded):
+		return "it did not answer in time"
+	case errors.As(err, &dns):
+		return "the host name " + dns.Name + " was not found"
+	case errors.As(err, &op):
+		return op.Err.Error()
+	}
+	var connect *pgconn.ConnectError
+	if errors.As(err, &connect) {
+		err = connect.Unwrap()
+	}
+	return strings.Join(strings.Fields(err.Error()), " ")
+}

@@ -1,0 +1,87 @@
+//go:build linux
+
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// childEnvironment is all that PostgreSQL's programs get: nothing of ours, which holds secrets and PG* variables.
+var childEnvironment = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C.UTF-8", "TZ=UTC"}
+
+// ensureCluster makes the cluster when there is none. It is made in a sibling folder and renamed when it is complete, so
+// a half-made one is never used.
+func (s *Server) ensureCluster(ctx context.Context) error {
+	if _, err := os.Stat(filepath.Join(s.data, "PG_VERSION")); err == nil {
+		return nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("data folder %s cannot be read: %w", s.dir, err)
+	}
+	began := time.Now()
+	s.removeHalfMade()
+	half, err := os.MkdirTemp(s.dir, halfMadePrefix)
+	if err != nil {
+		return fmt.Errorf("data folder %s cannot be written: %w", s.dir, err)
+	}
+	if err := s.account.give(half); err != nil {
+		return fmt.Errorf("data folder %s cannot be given to user %d: %w", s.dir, s.account.uid, err)
+	}
+	cmd := exec.Command(s.programs.path("initdb"), "--pgdata", half, "--username", role, "--auth", "trust",
+		"--encoding", "UTF8", "--locale", "C.UTF-8", "--data-checksums", "--no-instructions")
+	if s.fast {
+		cmd.Args = append(cmd.Args, "--no-sync")
+	}
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = "/", childEnvironment, s.account.attributes()
+	if out, err := s.launcher.output(ctx, cmd); err != nil {
+		s.removeHalfMade()
+		return s.startError("initdb", err, lastLine(out))
+	}
+	// The socket folder is the fence: no other way in.
+	if err := os.WriteFile(filepath.Join(half, "pg_hba.conf"), []byte("local all all trust\n"), 0o600); err != nil {
+		return fmt.Errorf("data folder %s cannot be written: %w", s.dir, err)
+	}
+	if err := os.Rename(half, s.data); err != nil {
+		return fmt.Errorf("data folder %s cannot be written: %w", s.dir, err)
+	}
+	s.log.Info("made a PostgreSQL data folder", zap.String("folder", s.data), zap.Int("postgresql", s.programs.major),
+		zap.Duration("took", time.Since(began)))
+	return nil
+}
+
+const halfMadePrefix = "data.half-made-"
+
+// removeHalfMade removes what an interrupted initdb left. Failing is harmless: the next one gets a name of its own.
+func (s *Server) removeHalfMade() {
+	left, _ := filepath.Glob(filepath.Join(s.dir, halfMadePrefix+"*"))
+	for _, path := range left {
+		_ = os.RemoveAll(path)
+	}
+}
+
+// startError puts into one sentence why a program of PostgreSQL did not start or did not go on.
+func (s *Server) startError(program string, err error, said string) error {
+	if s.account.namespace && errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("PostgreSQL does not run as root, no unprivileged account reaches the data folder %s and this system "+
+			"allows no user namespace; set SWITCHBOARD_DATA_DIR to a folder that everybody may enter", s.dir)
+	}
+	if said != "" {
+		return fmt.Errorf("%s failed in %s: %w: %s", program, s.dir, err, said)
+	}
+	return fmt.Errorf("%s failed in %s: %w", program, s.dir, err)
+}
+
+// lastLine is the last line of a program's output that says something.
+func lastLine(out string) string {
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}

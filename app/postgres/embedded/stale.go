@@ -1,0 +1,141 @@
+//go:build linux
+
+package embedded
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// clusterName names the cluster after its folder's identity. Every process of the server carries it in its command
+// line, which, unlike its working directory, root may read in a container without ptrace rights.
+func clusterName(data string) (string, error) {
+	var st syscall.Stat_t
+	if err := syscall.Stat(data, &st); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("switchboard-%x-%x-cluster", st.Dev, st.Ino), nil
+}
+
+// How long processes that an earlier owner left behind get at each step before the next, harsher one.
+const (
+	staleFastPatience      = 10 * time.Second // SIGINT to the postmaster: a clean, fast stop
+	staleImmediatePatience = 5 * time.Second  // SIGQUIT to all: stop without a checkpoint
+	staleKillPatience      = 5 * time.Second  // SIGKILL to all
+)
+
+// clearStale ends what an earlier owner left running and removes its lock files. Our lock on the folder says that
+// this owner is gone; its server got SIGINT and may just be writing its last checkpoint.
+func (s *Server) clearStale(ctx context.Context) error {
+	name, err := clusterName(s.data)
+	if err != nil {
+		return fmt.Errorf("data folder %s cannot be read: %w", s.dir, err)
+	}
+	postmaster := postmasterPID(s.data)
+	began := time.Now()
+	steps := []struct {
+		after  time.Duration
+		signal syscall.Signal
+		all    bool
+	}{
+		{0, syscall.SIGINT, false},
+		{staleFastPatience, syscall.SIGQUIT, true},
+		{staleFastPatience + staleImmediatePatience, syscall.SIGKILL, true},
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		left := s.serverProcesses(name)
+		if len(left) == 0 {
+			break
+		}
+		if len(steps) > 0 && time.Since(began) >= steps[0].after {
+			step := steps[0]
+			steps = steps[1:]
+			s.log.Info("stopping a PostgreSQL that an earlier process left behind", zap.Ints("processes", left), zap.Stringer("signal", step.signal))
+			for _, pid := range left {
+				switch {
+				case step.all || pid == postmaster:
+					_ = syscall.Kill(pid, step.signal)
+				case !slices.Contains(left, postmaster):
+					// The postmaster was killed. A busy child notices only when it is done.
+					_ = syscall.Kill(pid, syscall.SIGQUIT)
+				}
+			}
+		}
+		if time.Since(began) > staleFastPatience+staleImmediatePatience+staleKillPatience {
+			return fmt.Errorf("processes %v of an earlier PostgreSQL still use the data folder %s; stop them", left, s.dir)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+	return s.removeLockFiles(postmaster)
+}
+
+// removeLockFiles removes the files by which a postmaster that is gone would still be respected when its number was
+// given to another process. PostgreSQL's own shared memory check stays as the second line.
+func (s *Server) removeLockFiles(postmaster int) error {
+	if cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", postmaster)); err == nil && cwd == s.data {
+		return fmt.Errorf("PostgreSQL process %d was started by hand in the data folder %s; stop it", postmaster, s.dir)
+	}
+	for _, path := range []string{
+		filepath.Join(s.data, "postmaster.pid"),
+		filepath.Join(s.sockets, ".s.PGSQL."+port),
+		filepath.Join(s.sockets, ".s.PGSQL."+port+".lock"),
+	} {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("data folder %s cannot be written: %w", s.dir, err)
+		}
+	}
+	return nil
+}
+
+// serverProcesses are the live processes of the named cluster. A zombie has no command line, so it does not count:
+// in a container without a reaping init it would stay for ever.
+func (s *Server) serverProcesses(name string) []int {
+	entries, _ := os.ReadDir("/proc")
+	var found []int
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		cmdline, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "cmdline"))
+		if err != nil || !bytes.Contains(cmdline, []byte(name)) {
+			continue
+		}
+		// Anybody may write anything into a command line; only the account that runs the server counts.
+		info, err := entry.Info()
+		if err != nil || int(info.Sys().(*syscall.Stat_t).Uid) != s.account.uid {
+			continue
+		}
+		found = append(found, pid)
+	}
+	return found
+}
+
+// postmasterPID is the number in the first line of postmaster.pid, 0 when there is none.
+func postmasterPID(data string) int {
+	text, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
+	if err != nil {
+		return 0
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	pid, _ := strconv.Atoi(strings.TrimSpace(line)) // 0 for what is no number
+	return pid
+}

@@ -1,0 +1,179 @@
+package postgrestest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/switchboard-otel/switchboard/app/postgres/embedded"
+)
+
+// Every test process runs a server of its own on a copy of one prepared cluster, which costs a third of a second. A
+// server shared by the processes would save that, and would need somebody to outlive the process that started it,
+// to know when the last user is gone, and to collect the databases of all packages until then. This way the kernel
+// ends the server with its process, killed or not, and a fault that a test injects hits that test's package only.
+//
+// All folders are under one base folder of this user:
+//
+//	lock                 held while folders are made, copied and removed
+//	cluster-<version>    the prepared cluster: initdb done, template database made
+//	run-<random>         the copy of one process or private server, which holds the lock on run-<random>/in-use
+type base struct {
+	dir  string
+	lock *os.File
+}
+
+// enterBase makes the base folder, locks it and removes the copies whose processes are gone. The caller leaves it.
+func enterBase() (*base, error) {
+	dir := filepath.Join(os.TempDir(), fmt.Sprintf("switchboard-test-%d", os.Geteuid()))
+	// Root's server runs as another account, which must be able to pass.
+	mode := os.FileMode(0o700)
+	if os.Geteuid() == 0 {
+		mode = 0o711
+	}
+	if err := os.Mkdir(dir, mode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if st := info.Sys().(*syscall.Stat_t); !info.IsDir() || int(st.Uid) != os.Geteuid() || info.Mode().Perm()&0o022 != 0 {
+		return nil, fmt.Errorf("%s belongs to somebody else; remove it", dir)
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := flock(lock, syscall.LOCK_EX); err != nil {
+		lock.Close()
+		return nil, fmt.Errorf("cannot lock %s: %w", lock.Name(), err)
+	}
+	b := &base{dir, lock}
+	b.sweep()
+	return b, nil
+}
+
+func (b *base) leave() { b.lock.Close() }
+
+// unusedClusterAge is how long a prepared cluster is kept for other states of the migrations, such as another branch.
+const unusedClusterAge = 24 * time.Hour
+
+// sweep removes what no process uses. What cannot be removed now is swept another time.
+func (b *base) sweep() {
+	runs, _ := filepath.Glob(filepath.Join(b.dir, "run-*"))
+	for _, run := range runs {
+		inUse, err := os.OpenFile(filepath.Join(run, "in-use"), os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			continue
+		}
+		if flock(inUse, syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+			_ = os.RemoveAll(run)
+		}
+		inUse.Close()
+	}
+	clusters, _ := filepath.Glob(filepath.Join(b.dir, "cluster-*"))
+	for _, cluster := range clusters {
+		if info, err := os.Stat(cluster); err == nil && time.Since(info.ModTime()) > unusedClusterAge {
+			_ = os.RemoveAll(cluster)
+		}
+	}
+}
+
+// prepared is the folder of the prepared cluster, which it makes when there is none for these migrations and this
+// PostgreSQL.
+func (b *base) prepared(ctx context.Context) (string, error) {
+	hash, err := schemaHash()
+	if err != nil {
+		return "", err
+	}
+	major, err := embedded.Installed(ctx)
+	if err != nil {
+		return "", err
+	}
+	cluster := filepath.Join(b.dir, fmt.Sprintf("cluster-%d-%s", major, hash))
+	now := time.Now()
+	if err := os.Chtimes(cluster, now, now); err == nil {
+		return cluster, nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	half := filepath.Join(b.dir, "half-made")
+	if err := os.RemoveAll(half); err != nil {
+		return "", err
+	}
+	server, err := embedded.Start(ctx, embedded.Options{Dir: half, FastTests: true})
+	if err != nil {
+		return "", err
+	}
+	_, err = ensureTemplate(ctx, server.URL("postgres"))
+	if err := errors.Join(err, server.Close()); err != nil {
+		return "", err
+	}
+	return cluster, os.Rename(half, cluster)
+}
+
+// run is one copy of the prepared cluster.
+type run struct {
+	dir   string
+	inUse *os.File
+}
+
+// newRun makes a copy that is removed when release is called or this process ends.
+func newRun(ctx context.Context) (_ *run, err error) {
+	b, err := enterBase()
+	if err != nil {
+		return nil, err
+	}
+	defer b.leave()
+	cluster, err := b.prepared(ctx)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(b.dir, "run-")
+	if err != nil {
+		return nil, err
+	}
+	r := &run{dir: dir}
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(dir) // else the next process sweeps it
+		}
+	}()
+	if r.inUse, err = os.OpenFile(filepath.Join(dir, "in-use"), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
+		return nil, err
+	}
+	if err = flock(r.inUse, syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, err
+	}
+	if os.Geteuid() == 0 {
+		if err = os.Chmod(dir, 0o711); err != nil {
+			return nil, err
+		}
+	}
+	// cp keeps owners and shares blocks where the file system can.
+	if out, err := exec.CommandContext(ctx, "cp", "-a", filepath.Join(cluster, "data"), dir).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("cannot copy the prepared cluster: %w: %s", err, strings.TrimSpace(string(out)))
+	}
+	return r, nil
+}
+
+func (r *run) release() error {
+	return errors.Join(os.RemoveAll(r.dir), r.inUse.Close())
+}
+
+// flock locks the file; a signal, such as Go's own for preemption, does not end the wait.
+func flock(file *os.File, how int) error {
+	for {
+		if err := syscall.Flock(int(file.Fd()), how); !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
+}
