@@ -1,0 +1,249 @@
+package identity
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/switchboard-otel/switchboard/app/fault"
+	"github.com/switchboard-otel/switchboard/app/postgres"
+	"github.com/switchboard-otel/switchboard/app/secret"
+	"github.com/switchboard-otel/switchboard/app/typeid"
+)
+
+// DefaultQueue is granted to an endpoint that names no queue.
+const DefaultQueue = "default"
+
+const endpointColumns = `e.id, e.human_id, e.agent_id, e.slug, a.name, a.kind, e.queues, e.verbs,
+	e.default_lease_ttl_seconds, e.default_max_attempts, e.require_fence, e.created_at, e.expires_at, e.revoked_at`
+
+func (e *Endpoint) fields() []any {
+	return []any{&e.ID, &e.HumanID, &e.AgentID, &e.Slug, &e.AgentName, &e.AgentKind, &e.Queues, &e.Verbs,
+		&e.DefaultLeaseTTLSeconds, &e.DefaultMaxAttempts, &e.RequireFence, &e.CreatedAt, &e.ExpiresAt, &e.RevokedAt}
+}
+
+// ResolveCredential finds the endpoint that presents token. MCP and the OTLP receiver both come here, on
+// every request: a revocation holds from the moment it is committed.
+func (s *Store) ResolveCredential(ctx context.Context, token string) (*Endpoint, error) {
+	if !strings.HasPrefix(token, string(secret.Credential)) {
+		return nil, ErrUnauthenticated
+	}
+	var e Endpoint
+	err := s.pool.QueryRow(ctx, `
+		WITH clock AS MATERIALIZED (SELECT sb_now() AS now)
+		SELECT `+endpointColumns+`
+		FROM clock, credentials c
+		JOIN endpoints e ON e.id = c.endpoint_id
+		JOIN agents a ON a.id = e.agent_id
+		WHERE c.token_hash = $1
+		  AND (c.expires_at IS NULL OR c.expires_at > clock.now)
+		  AND (e.expires_at IS NULL OR e.expires_at > clock.now)
+		  AND e.revoked_at IS NULL`, secret.Hash(token)).Scan(e.fields()...)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, ErrUnauthenticated
+	}
+	return &e, err
+}
+
+// VendParams describe a new endpoint. Zero values mean: the queue "default", the eight drain verbs, no
+// expiry, the server's defaults.
+type VendParams struct {
+	Name                   string // the agent's, 1 to 128 bytes; the slug is made from it
+	Kind                   *string
+	Queues, Verbs          []string
+	DefaultLeaseTTLSeconds *int // 60 to 86400
+	DefaultMaxAttempts     *int // 1 to 1000
+	RequireFence           bool
+	ExpiresIn              *time.Duration // at least a minute
+}
+
+// Vended is a new endpoint with its credential, which is shown this once.
+type Vended struct {
+	Endpoint
+	Token string
+}
+
+func (p *VendParams) normalize() error {
+	if len(p.Queues) == 0 {
+		p.Queues = []string{DefaultQueue}
+	}
+	if len(p.Verbs) == 0 {
+		p.Verbs = DrainVerbs
+	}
+	p.Queues, p.Verbs = unique(p.Queues), unique(p.Verbs)
+	switch {
+	case !printable(p.Name, 128):
+		return fault.InvalidArgument("name", "must be 1 to 128 bytes of printable text")
+	case p.Kind != nil && !printable(*p.Kind, 64):
+		return fault.InvalidArgument("agent", "must be 1 to 64 bytes of printable text")
+	case len(p.Queues) > 64 || slices.ContainsFunc(p.Queues, func(q string) bool { return !ValidQueue(q) }):
+		return fault.InvalidArgument("queues", "must be at most 64 names of lower-case letters, digits, '.', '_' or '-', 64 bytes at most; quarantine is reserved")
+	case slices.ContainsFunc(p.Verbs, func(v string) bool { return !slices.Contains(DrainVerbs, v) }):
+		return fault.InvalidArgument("verbs", "must be among "+strings.Join(DrainVerbs, ", "))
+	case p.DefaultLeaseTTLSeconds != nil && (*p.DefaultLeaseTTLSeconds < 60 || *p.DefaultLeaseTTLSeconds > 86400):
+		return fault.InvalidArgument("default_lease_ttl_seconds", "must be 60 to 86400")
+	case p.DefaultMaxAttempts != nil && (*p.DefaultMaxAttempts < 1 || *p.DefaultMaxAttempts > 1000):
+		return fault.InvalidArgument("default_max_attempts", "must be 1 to 1000")
+	case p.ExpiresIn != nil && (*p.ExpiresIn < time.Minute || *p.ExpiresIn > 100*365*24*time.Hour):
+		return fault.InvalidArgument("expires_in_seconds", "must be 60 to 3153600000")
+	}
+	return nil
+}
+
+// ValidQueue reports whether name can be a queue that agents see (decisions.md 45).
+func ValidQueue(name string) bool {
+	if name == "quarantine" || len(name) < 1 || len(name) > 64 {
+		return false
+	}
+	for i, c := range []byte(name) {
+		alnum := c >= 'a' && c <= 'z' || c >= '0' && c <= '9'
+		if !alnum && (i == 0 || c != '.' && c != '_' && c != '-') {
+			return false
+		}
+	}
+	return true
+}
+
+func printable(s string, most int) bool {
+	return s != "" && len(s) <= most && utf8.ValidString(s) && strings.TrimSpace(s) != "" &&
+		!strings.ContainsFunc(s, unicode.IsControl)
+}
+
+func unique(list []string) []string {
+	out := make([]string, 0, len(list))
+	for _, s := range list {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Vend makes an agent, its endpoint and its credential, for a human.
+func (s *Store) Vend(ctx context.Context, human uuid.UUID, p VendParams) (*Vended, error) {
+	if err := p.normalize(); err != nil {
+		return nil, err
+	}
+	v := Vended{Token: secret.New(secret.Credential)}
+	var expires *float64
+	if p.ExpiresIn != nil {
+		seconds := p.ExpiresIn.Seconds()
+		expires = &seconds
+	}
+	err := s.pool.QueryRow(ctx, `
+		WITH clock AS MATERIALIZED (SELECT sb_now() AS now),
+		a AS (
+			INSERT INTO agents (id, human_id, name, kind, created_at)
+			SELECT $1, $2, $3, $4, now FROM clock RETURNING id, name, kind
+		), e AS (
+			INSERT INTO endpoints (id, human_id, agent_id, slug, queues, verbs, default_lease_ttl_seconds,
+				default_max_attempts, require_fence, created_at, expires_at)
+			SELECT $5, $2, a.id, $6, $7, $8, $9, $10, $11, now, now + make_interval(secs => $12)
+			FROM a, clock RETURNING *
+		), c AS (
+			INSERT INTO credentials (token_hash, endpoint_id, created_at)
+			SELECT $13, e.id, now FROM e, clock
+		)
+		SELECT `+endpointColumns+` FROM e, a`,
+		typeid.New(), human, p.Name, p.Kind, typeid.New(), newSlug(p.Name), p.Queues, p.Verbs,
+		p.DefaultLeaseTTLSeconds, p.DefaultMaxAttempts, p.RequireFence, expires, secret.Hash(v.Token),
+	).Scan(v.fields()...)
+	return &v, err
+}
+
+// newSlug makes a public name out of an agent's: what is left of its letters, and four random characters
+// that tell endpoints of one name apart.
+func newSlug(name string) string {
+	const random = "abcdefghjkmnpqrstvwxyz23456789"
+	var b strings.Builder
+	for _, c := range strings.ToLower(name) {
+		switch {
+		case b.Len() >= 40:
+		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
+			b.WriteRune(c)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+	}
+	base := strings.TrimRight(b.String(), "-")
+	if base == "" {
+		base = "agent"
+	}
+	var tail [4]byte
+	_, _ = rand.Read(tail[:])
+	for i := range tail {
+		tail[i] = random[int(tail[i])%len(random)]
+	}
+	return base + "-" + string(tail[:])
+}
+
+// Endpoints lists a human's endpoints, revoked ones included, newest first.
+func (s *Store) Endpoints(ctx context.Context, human uuid.UUID) ([]Endpoint, error) {
+	rows, err := s.pool.Query(ctx, `
+		SELECT `+endpointColumns+` FROM endpoints e JOIN agents a ON a.id = e.agent_id
+		WHERE e.human_id = $1 ORDER BY e.id DESC`, human)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (e Endpoint, err error) {
+		return e, row.Scan(e.fields()...)
+	})
+}
+
+// Endpoint finds one of a human's endpoints by slug or ep_ id; a foreign one is unknown.
+func (s *Store) Endpoint(ctx context.Context, human uuid.UUID, ref string) (*Endpoint, error) {
+	id, slug := splitRef(ref)
+	var e Endpoint
+	err := s.pool.QueryRow(ctx, `
+		SELECT `+endpointColumns+` FROM endpoints e JOIN agents a ON a.id = e.agent_id
+		WHERE e.human_id = $1 AND (e.id = $2 OR e.slug = $3)`, human, id, slug).Scan(e.fields()...)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, fault.ErrEndpointNotFound
+	}
+	return &e, err
+}
+
+// splitRef reads a reference as an id or as a slug; the other stays null and matches nothing.
+func splitRef(ref string) (id *uuid.UUID, slug *string) {
+	if u, ok := typeid.Endpoint.Parse(ref); ok {
+		return &u, nil
+	}
+	if !utf8.ValidString(ref) || strings.ContainsRune(ref, 0) {
+		return nil, nil
+	}
+	return nil, &ref
+}
+
+// Revoke ends an endpoint at once: its credentials stop working and its live todos are dead-lettered, their
+// open attempts closed as revoked, in one transaction. Revoking again changes nothing.
+func (s *Store) Revoke(ctx context.Context, human uuid.UUID, ref string) (*Endpoint, error) {
+	id, slug := splitRef(ref)
+	var e Endpoint
+	err := postgres.InTx(ctx, s.pool, func(tx pgx.Tx) error {
+		e = Endpoint{}
+		err := tx.QueryRow(ctx, `
+			WITH clock AS MATERIALIZED (SELECT sb_now() AS now),
+			e AS (
+				UPDATE endpoints SET revoked_at = coalesce(revoked_at, clock.now) FROM clock
+				WHERE human_id = $1 AND (id = $2 OR slug = $3) RETURNING endpoints.*
+			)
+			SELECT `+endpointColumns+` FROM e JOIN agents a ON a.id = e.agent_id`,
+			human, id, slug).Scan(e.fields()...)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return fault.ErrEndpointNotFound
+		}
+		if err != nil {
+			return err
+		}
+		return s.work.DeadLetterEndpoint(ctx, tx, e.ID)
+	})
+	return &e, err
+}

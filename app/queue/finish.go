@@ -1,0 +1,116 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/switchboard-otel/switchboard/app/fault"
+	"github.com/switchboard-otel/switchboard/app/identity"
+)
+
+// Report is what a holder says when it ends an attempt.
+type Report struct {
+	LeaseToken *string
+	Summary    *string // cut to 2048 bytes, never refused
+	Artifact   *string // mcp://cairn/<id> or an https URL, 512 bytes at most
+}
+
+// FailParams are the further arguments of fail.
+type FailParams struct {
+	Result            json.RawMessage
+	Retry             *bool // absent: true. It never buys an attempt beyond the last
+	RetryAfterSeconds *int  // 0 to 86400; replaces the backoff
+}
+
+// closed ends the open attempt with the given outcome and disposition, two SQL expressions over the held
+// todo. $6 to $8 are the report.
+func closed(outcome, disposition string) string {
+	return held + `,
+	closed AS (
+		UPDATE todo_attempts a SET ended_at = greatest(clock.now, a.claimed_at), outcome = ` + outcome + `,
+			disposition = ` + disposition + `, summary = $6, summary_truncated = $7, artifact = $8
+		FROM held, todos t, clock WHERE t.id = held.id AND a.todo_id = held.id AND a.seq = held.seq
+		RETURNING a.todo_id
+	)`
+}
+
+var completeSQL = closed(`'completed'`, `'done'`) + `,
+	moved AS (
+		UPDATE todos t SET state = 'done', owner = NULL, lease_expires_at = NULL, result = $9, updated_at = clock.now
+		FROM closed, clock WHERE t.id = closed.todo_id
+		RETURNING t.*
+	)
+	SELECT ` + rowColumns + ` FROM moved t`
+
+// Complete ends a todo as done. result is stored on the todo, summary and artifact on the attempt.
+func (s *Store) Complete(ctx context.Context, ep *identity.Endpoint, id uuid.UUID, r Report, result json.RawMessage) (*Row, error) {
+	if err := CheckJSON("result", result); err != nil {
+		return nil, err
+	}
+	return s.finish(ctx, ep, id, r, completeSQL, jsonArg(result))
+}
+
+var failSQL = closed(`'failed'`, `CASE WHEN $10 AND t.attempt < t.max_attempts THEN 'retry_scheduled' ELSE 'dead_lettered' END`) + `,
+	moved AS (
+		UPDATE todos t SET state = 'failed', owner = NULL, lease_expires_at = NULL, result = $9, updated_at = clock.now,
+			next_retry_at = CASE WHEN $10 AND t.attempt < t.max_attempts THEN clock.now + make_interval(secs =>
+				coalesce($11::double precision, $12 * least(900, 30 * 2 ^ least(t.attempt - 1, 10)))) END
+		FROM closed, clock WHERE t.id = closed.todo_id
+		RETURNING t.*
+	)
+	SELECT ` + rowColumns + ` FROM moved t`
+
+// Fail ends an attempt as failed. The todo comes back after a backoff of 30 s, doubled per attempt up to
+// 15 min and spread by a fifth either way, or is dead-lettered on its last attempt or with retry false.
+func (s *Store) Fail(ctx context.Context, ep *identity.Endpoint, id uuid.UUID, r Report, p FailParams) (*Row, error) {
+	if err := CheckJSON("result", p.Result); err != nil {
+		return nil, err
+	}
+	if p.RetryAfterSeconds != nil && (*p.RetryAfterSeconds < 0 || *p.RetryAfterSeconds > 86400) {
+		return nil, fault.InvalidArgument("retry_after_seconds", "must be 0 to 86400")
+	}
+	retry := p.Retry == nil || *p.Retry
+	spread := 0.8 + 0.4*rand.Float64()
+	return s.finish(ctx, ep, id, r, failSQL, jsonArg(p.Result), retry, p.RetryAfterSeconds, spread)
+}
+
+var releaseSQL = closed(`'released'`, `'requeued'`) + `,
+	moved AS (
+		UPDATE todos t SET state = 'pending', owner = NULL, lease_expires_at = NULL, updated_at = clock.now
+		FROM closed, clock WHERE t.id = closed.todo_id
+		RETURNING t.*
+	)
+	SELECT ` + rowColumns + ` FROM moved t`
+
+// Release hands a todo back at once and without a verdict. The attempt counter stays as it is.
+func (s *Store) Release(ctx context.Context, ep *identity.Endpoint, id uuid.UUID, r Report) (*Row, error) {
+	return s.finish(ctx, ep, id, r, releaseSQL)
+}
+
+func (s *Store) finish(ctx context.Context, ep *identity.Endpoint, id uuid.UUID, r Report, sql string, more ...any) (*Row, error) {
+	if err := checkArtifact(r.Artifact); err != nil {
+		return nil, err
+	}
+	summary, truncated := cleanSummary(r.Summary)
+	args := heldArgs(ep, id, r.LeaseToken, append([]any{summary, truncated, r.Artifact}, more...)...)
+	var row Row
+	err := s.pool.QueryRow(ctx, sql, args...).Scan(row.fields()...)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, s.notHeld(ctx, ep, id)
+	}
+	return &row, err
+}
+
+// jsonArg passes a document as text, so that it is stored as it was sent.
+func jsonArg(doc json.RawMessage) *string {
+	if doc == nil {
+		return nil
+	}
+	text := string(doc)
+	return &text
+}

@@ -1,0 +1,104 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/switchboard-otel/switchboard/app/identity"
+	"github.com/switchboard-otel/switchboard/app/mask"
+	"github.com/switchboard-otel/switchboard/app/secret"
+	"github.com/switchboard-otel/switchboard/app/settings"
+	"github.com/switchboard-otel/switchboard/app/text"
+	"github.com/switchboard-otel/switchboard/app/typeid"
+)
+
+// HeartbeatParams are the optional arguments of heartbeat.
+type HeartbeatParams struct {
+	LeaseTTLSeconds *int
+	LeaseToken      *string // nil: none was sent
+	Note            *string
+}
+
+// held locks a todo and its open attempt for whoever really holds it: owner scope, granted queue, state,
+// owner and fence, all in the statement that reads the rows. A fenced attempt wants its own token; an
+// attempt without a fence wants none.
+const held = `
+	WITH clock AS MATERIALIZED (SELECT sb_now() AS now),
+	held AS MATERIALIZED (
+		SELECT t.id, a.seq, a.notes FROM todos t JOIN todo_attempts a ON a.todo_id = t.id AND a.ended_at IS NULL
+		WHERE t.id = $1 AND t.endpoint_id = $2 AND t.queue = ANY($3) AND t.owner = $4
+		  AND t.state IN ('claimed', 'input-required', 'auth-required')
+		  AND a.fence_hash IS NOT DISTINCT FROM $5
+		FOR UPDATE
+	)`
+
+func heldArgs(ep *identity.Endpoint, id uuid.UUID, leaseToken *string, more ...any) []any {
+	var fence []byte
+	if leaseToken != nil {
+		fence = secret.Hash(*leaseToken)
+	}
+	return append([]any{id, ep.ID, ep.Queues, ownerOf(ep), fence}, more...)
+}
+
+// A heartbeat without a ttl renews the last one asked for in this attempt and never moves the lease back.
+// An interrupted todo's lease is not touched: only the time of the heartbeat is kept. The note is written
+// in the same statement, unless the attempt holds as many as it may.
+const heartbeatSQL = held + `,
+	note AS (
+		SELECT $7::text IS NOT NULL AND held.notes < $9 AS kept, $7::text IS NOT NULL AND held.notes >= $9 AS dropped
+		FROM held
+	), beat AS (
+		UPDATE todo_attempts a SET last_heartbeat_at = greatest(clock.now, a.claimed_at),
+			lease_ttl_seconds = coalesce($6, a.lease_ttl_seconds),
+			notes = a.notes + note.kept::integer, notes_dropped = a.notes_dropped + note.dropped::integer
+		FROM held, note, clock WHERE a.todo_id = held.id AND a.seq = held.seq
+		RETURNING a.todo_id, a.seq, a.lease_ttl_seconds
+	), renewed AS (
+		UPDATE todos t SET
+			lease_expires_at = CASE
+				WHEN t.state <> 'claimed' THEN t.lease_expires_at
+				WHEN $6::integer IS NOT NULL THEN clock.now + make_interval(secs => $6)
+				ELSE greatest(t.lease_expires_at, clock.now + make_interval(secs => beat.lease_ttl_seconds)) END,
+			activity_seq = t.activity_seq + note.kept::integer,
+			updated_at = clock.now
+		FROM beat, note, clock WHERE t.id = beat.todo_id
+		RETURNING t.*
+	), written AS (
+		INSERT INTO todo_activity (todo_id, seq, attempt_seq, at, kind, actor_kind, actor_ref, message, detail)
+		SELECT t.id, t.activity_seq, beat.seq, clock.now, 'note', 'endpoint', $10, $7,
+			CASE WHEN $8 THEN '{"truncated": true}'::jsonb END
+		FROM renewed t, beat, note, clock WHERE note.kept
+	)
+	SELECT ` + rowColumns + ` FROM renewed t`
+
+// Heartbeat extends a lease and, with a note, writes it into the todo's activity. It works after the lease
+// has lapsed as long as nobody acted on that; after a takeover or the reaper it is a conflict.
+func (s *Store) Heartbeat(ctx context.Context, ep *identity.Endpoint, id uuid.UUID, p HeartbeatParams) (*Row, error) {
+	if err := checkLeaseTTL(p.LeaseTTLSeconds); err != nil {
+		return nil, err
+	}
+	note, truncated := cleanNote(p.Note)
+	limit := s.settings.Values(ctx)[settings.NotesMaxPerAttempt]
+	var r Row
+	err := s.pool.QueryRow(ctx, heartbeatSQL, heldArgs(ep, id, p.LeaseToken,
+		p.LeaseTTLSeconds, note, truncated, limit, typeid.Endpoint.Format(ep.ID))...).Scan(r.fields()...)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, s.notHeld(ctx, ep, id)
+	}
+	return &r, err
+}
+
+// cleanNote masks credentials before it cuts, since a cut one would no longer be found, and on a window
+// larger than the cap, so that masking is bounded. A note of spaces is none.
+func cleanNote(note *string) (kept *string, truncated bool) {
+	if note == nil || strings.TrimSpace(*note) == "" {
+		return nil, false
+	}
+	window, beyond := text.Cut(text.Clean(*note), 2*maxNote)
+	cut, truncated := text.Cut(mask.String(window), maxNote)
+	return &cut, truncated || beyond
+}

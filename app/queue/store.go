@@ -1,0 +1,51 @@
+package queue
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/switchboard-otel/switchboard/app/fault"
+	"github.com/switchboard-otel/switchboard/app/identity"
+	"github.com/switchboard-otel/switchboard/app/settings"
+	"github.com/switchboard-otel/switchboard/app/typeid"
+)
+
+// Store reads and moves todos.
+type Store struct {
+	pool     *pgxpool.Pool
+	settings *settings.Reader
+}
+
+// NewStore returns a store over pool.
+func NewStore(pool *pgxpool.Pool, settings *settings.Reader) *Store {
+	return &Store{pool: pool, settings: settings}
+}
+
+// querier is what a statement runs on: the pool, or the transaction it is part of.
+type querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// ownerOf is how an agent is named on what it holds. Every worker of an endpoint acts as the same owner;
+// the fence is what tells them apart.
+func ownerOf(ep *identity.Endpoint) string { return "agent:" + typeid.Agent.Format(ep.AgentID) }
+
+// notHeld tells why a statement that wanted a held todo found none: one the endpoint can see is a conflict,
+// everything else is not found.
+func (s *Store) notHeld(ctx context.Context, ep *identity.Endpoint, id uuid.UUID) error {
+	err := s.pool.QueryRow(ctx, `SELECT FROM todos WHERE id = $1 AND endpoint_id = $2 AND queue = ANY($3)`,
+		id, ep.ID, ep.Queues).Scan()
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return fault.ErrTodoNotFound
+	case err != nil:
+		return err
+	default:
+		return fault.ErrNotHeld
+	}
+}

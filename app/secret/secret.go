@@ -1,0 +1,33 @@
+// Package secret makes the tokens that callers present. Only a token's SHA-256 is ever stored: 32 random
+// bytes cannot be guessed, so a plain hash is enough and a lookup is one index probe.
+package secret
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+)
+
+// Kind is a token's prefix. It tells a person, a log scanner and our own masker what leaked.
+type Kind string
+
+// The kinds of tokens (decisions.md 36).
+const (
+	Credential Kind = "sbk_" // an endpoint's
+	Lease      Kind = "sbl_" // a fenced attempt's
+	Personal   Kind = "sbp_" // a human's, for the API and the command line
+	LoginLink  Kind = "sbi_" // a one-time sign-in link's
+)
+
+// New makes a token: the prefix and 32 random bytes in base64url without padding.
+func New(kind Kind) string {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails: it ends the process when the system has no randomness
+	return string(kind) + base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// Hash is what is stored of a token.
+func Hash(token string) []byte {
+	h := sha256.Sum256([]byte(token))
+	return h[:]
+}
