@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+func (a *app) printJSON(answer json.RawMessage) error {
+	var out bytes.Buffer
+	if err := json.Indent(&out, answer, "", "  "); err != nil {
+		return err
+	}
+	out.WriteByte('\n')
+	_, err := out.WriteTo(a.Stdout)
+	return err
+}
+
+// jsonOr prints the answer as JSON, unless there is an error instead.
+func (a *app) jsonOr(err error, answer json.RawMessage) error {
+	if err != nil {
+		return err
+	}
+	return a.printJSON(answer)
+}
+
+// hint is a line for a person; a pipe does not get it.
+func (a *app) hint(format string, args ...any) {
+	if a.Width > 0 {
+		fmt.Fprintf(a.Stderr, format+"\n", args...)
+	}
+}
+
+// age is how long ago something was, in its largest unit.
+func age(now, then time.Time) string {
+	d := now.Sub(then)
+	switch {
+	case d < time.Second:
+		return "now"
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	default:
+		return fmt.Sprintf("%dd", d/(24*time.Hour))
+	}
+}
+
+// duration shows three digits at most.
+func duration(d time.Duration) string {
+	switch {
+	case d < time.Microsecond:
+		return "0"
+	case d < time.Millisecond:
+		return fmt.Sprintf("%dµs", d/time.Microsecond)
+	case d < time.Second:
+		return fmt.Sprintf("%dms", d/time.Millisecond)
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.2fs", d.Seconds())
+	case d < 100*time.Second:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
+	default:
+		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
+	}
+}
