@@ -18,13 +18,16 @@ func Unavailable(err error) bool {
 	if err == nil {
 		return false
 	}
+	// Whatever a server says to one who connects, such as a wrong password, means the same to a caller: no answer.
+	var connect *pgconn.ConnectError
+	if errors.As(err, &connect) {
+		return true
+	}
 	if code := sqlState(err); code != "" {
 		return unavailableState(code)
 	}
-	var connect *pgconn.ConnectError
 	var network net.Error
-	return errors.As(err, &connect) ||
-		errors.As(err, &network) ||
+	return errors.As(err, &network) ||
 		pgconn.Timeout(err) ||
 		pgconn.SafeToRetry(err) ||
 		errors.Is(err, pgconn.ErrConnClosed) ||
@@ -47,8 +50,7 @@ func unavailableState(code string) bool {
 	case "57P01", "57P02", "57P03", "57P04", "57P05", // the server stops, crashed, starts; the database or session was ended
 		"57014",                   // statement timeout, or somebody cancelled the statement
 		"55P03",                   // lock timeout
-		"25P03", "25P04", "25006", // idle or long transaction ended; read-only since a failover
-		"28000", "28P01", "3D000": // not let in, or no such database: for a caller the same as no answer
+		"25P03", "25P04", "25006": // idle or long transaction ended; read-only since a failover
 		return true
 	}
 	return retryableState(code)

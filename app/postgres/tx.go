@@ -6,12 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
-
-// Beginner starts transactions: a pool or a connection.
-type Beginner interface {
-	Begin(ctx context.Context) (pgx.Tx, error)
-}
 
 // A transaction that lost against others is tried again after a random part of a delay that doubles.
 const (
@@ -22,10 +18,10 @@ const (
 // InTx runs fn in a transaction and commits it, or rolls back and returns fn's error. After a serialization failure or
 // a deadlock it runs fn again, so fn must start from nothing each time. It never runs fn again after a commit whose
 // outcome is unknown.
-func InTx(ctx context.Context, db Beginner, fn func(tx pgx.Tx) error) error {
+func InTx(ctx context.Context, pool *pgxpool.Pool, fn func(tx pgx.Tx) error) error {
 	delay := txFirstDelay
 	for try := 1; ; try++ {
-		err := pgx.BeginFunc(ctx, db, fn)
+		err := pgx.BeginFunc(ctx, pool, fn)
 		if !Retryable(err) || try == txTries {
 			return err
 		}

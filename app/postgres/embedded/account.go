@@ -33,20 +33,21 @@ var accountNames = []string{"switchboard", "postgres", "nobody"}
 // enter the folder: a service account, an owner of one of the folders above, else root in a user namespace.
 func chooseAccount(dir, data, shown string) (account, error) {
 	self := account{uid: os.Geteuid(), gid: os.Getegid()}
-	info, err := os.Stat(data)
+	info, err := os.Stat(filepath.Join(data, "PG_VERSION")) // a folder alone may be anybody's preparation
 	switch {
 	case err == nil:
 		st := info.Sys().(*syscall.Stat_t)
 		owner := account{uid: int(st.Uid), gid: int(st.Gid)}
 		if self.uid != 0 {
 			if owner.uid != self.uid {
-				return account{}, fmt.Errorf("data folder %s belongs to user %d; start as that user or set SWITCHBOARD_DATA_DIR to another folder",
-					shown, owner.uid)
+				return account{}, errNotOurs(shown)
 			}
 			return self, nil
 		}
 		owner.drop, owner.namespace = owner.uid != 0, owner.uid == 0
 		return owner, nil
+	case errors.Is(err, fs.ErrPermission):
+		return account{}, errNotOurs(shown)
 	case !errors.Is(err, fs.ErrNotExist):
 		return account{}, fmt.Errorf("data folder %s cannot be read: %w", shown, err)
 	case self.uid != 0:

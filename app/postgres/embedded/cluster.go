@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,12 +40,12 @@ func (s *Server) ensureCluster(ctx context.Context) error {
 	cmd := exec.Command(s.programs.path("initdb"), "--pgdata", half, "--username", role, "--auth", "trust",
 		"--encoding", "UTF8", "--locale", "C.UTF-8", "--data-checksums", "--no-instructions")
 	if s.fast {
-		cmd.Args = append(cmd.Args, "--no-sync")
+		cmd.Args = append(cmd.Args, "--no-sync", "--wal-segsize", "1") // small to copy
 	}
 	cmd.Dir, cmd.Env, cmd.SysProcAttr = "/", childEnvironment, s.account.attributes()
 	if out, err := s.launcher.output(ctx, cmd); err != nil {
 		s.removeHalfMade()
-		return s.startError("initdb", err, lastLine(out))
+		return s.startError("initdb", err, complaint(out))
 	}
 	// The socket folder is the fence: no other way in.
 	if err := os.WriteFile(filepath.Join(half, "pg_hba.conf"), []byte("local all all trust\n"), 0o600); err != nil {
@@ -70,9 +71,10 @@ func (s *Server) removeHalfMade() {
 
 // startError puts into one sentence why a program of PostgreSQL did not start or did not go on.
 func (s *Server) startError(program string, err error, said string) error {
-	if s.account.namespace && errors.Is(err, fs.ErrPermission) {
+	var fork *fs.PathError // the child never came to be
+	if s.account.namespace && errors.As(err, &fork) {
 		return fmt.Errorf("PostgreSQL does not run as root, no unprivileged account reaches the data folder %s and this system "+
-			"allows no user namespace; set SWITCHBOARD_DATA_DIR to a folder that everybody may enter", s.dir)
+			"allows no user namespace (%w); set SWITCHBOARD_DATA_DIR to a folder that everybody may enter", s.dir, fork.Err)
 	}
 	if said != "" {
 		return fmt.Errorf("%s failed in %s: %w: %s", program, s.dir, err, said)
@@ -80,8 +82,16 @@ func (s *Server) startError(program string, err error, said string) error {
 	return fmt.Errorf("%s failed in %s: %w", program, s.dir, err)
 }
 
-// lastLine is the last line of a program's output that says something.
-func lastLine(out string) string {
-	lines := strings.Split(strings.TrimSpace(out), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
+// complaint is the last line of a program's output that is an error, without its time stamp; programs say after it that they
+// clean up or shut down.
+func complaint(out string) string {
+	lines := strings.Split(out, "\n")
+	for _, line := range slices.Backward(lines) {
+		for _, mark := range []string{"FATAL: ", "PANIC: ", "error: "} {
+			if _, text, found := strings.Cut(line, mark); found {
+				return strings.TrimSpace(text)
+			}
+		}
+	}
+	return ""
 }

@@ -19,11 +19,15 @@ import (
 // nothing that a killed process leaves behind can block the next one.
 type ownership struct{ file *os.File }
 
+func errNotOurs(shown string) error {
+	return fmt.Errorf("data folder %s belongs to another user; start as that user or set SWITCHBOARD_DATA_DIR to another folder", shown)
+}
+
 // own takes the folder or fails at once with an InUseError.
 func own(ctx context.Context, dir, shown string) (*ownership, error) {
 	file, err := os.OpenFile(filepath.Join(dir, "owner.lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if errors.Is(err, fs.ErrPermission) {
-		return nil, fmt.Errorf("data folder %s belongs to another user; start as that user or set SWITCHBOARD_DATA_DIR to another folder", shown)
+		return nil, errNotOurs(shown)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("data folder %s cannot be locked: %w", shown, err)

@@ -49,7 +49,12 @@ func findPrograms(ctx context.Context, data string) (programs, error) {
 		}
 	}
 	if made == 0 {
-		return installed[0], CheckMajor(installed[0].major)
+		for _, p := range installed {
+			if CheckMajor(p.major) == nil {
+				return p, nil
+			}
+		}
+		return programs{}, CheckMajor(installed[0].major)
 	}
 	for _, p := range installed {
 		if p.major == made {

@@ -151,6 +151,8 @@ func (s *Server) supervise(running *process) {
 	}
 }
 
+func (s *Server) logPath() string { return filepath.Join(filepath.Dir(s.data), "postgres.log") }
+
 // pause waits and says whether the server is still wanted.
 func (s *Server) pause(d time.Duration) bool {
 	timer := time.NewTimer(d)
@@ -172,7 +174,7 @@ func (s *Server) launch(ctx context.Context) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	log, err := openLog(filepath.Join(filepath.Dir(s.data), "postgres.log"))
+	log, err := openLog(s.logPath())
 	if err != nil {
 		return nil, fmt.Errorf("data folder %s cannot be written: %w", s.dir, err)
 	}
@@ -192,18 +194,17 @@ func (s *Server) launch(ctx context.Context) (*process, error) {
 }
 
 // awaitReady returns when the server accepts connections or has ended. Recovery may take long, so only the caller's
-// context bounds it.
+// context bounds it. The server writes its state into postmaster.pid; asking by connecting would fill its log.
 func (s *Server) awaitReady(ctx context.Context, running *process) error {
-	tick := time.NewTicker(15 * time.Millisecond)
+	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		conn, err := pgx.Connect(ctx, s.URL("postgres"))
-		if err == nil {
-			return conn.Close(ctx)
+		if pid, ready := readPostmaster(s.data); ready && pid == running.cmd.Process.Pid {
+			return nil
 		}
 		select {
 		case <-running.done:
-			return s.startError("postgres", running.err, lastLogLine(filepath.Join(filepath.Dir(s.data), "postgres.log")))
+			return s.startError("postgres", running.err, loggedComplaint(s.logPath()))
 		case <-ctx.Done():
 			return fmt.Errorf("postgres did not accept connections in time: %w", ctx.Err())
 		case <-tick.C:

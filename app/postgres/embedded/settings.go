@@ -51,6 +51,7 @@ func (s *Server) arguments() ([]string, error) {
 			"synchronous_commit=off",
 			"wal_level=minimal",
 			"max_wal_senders=0",
+			"max_wal_size=1GB", // else small segments make checkpoints frequent
 			"autovacuum=off",
 		)
 	}
@@ -89,8 +90,8 @@ func openLog(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 }
 
-// lastLogLine is the last line of the server's log: why it ended.
-func lastLogLine(path string) string {
+// loggedComplaint is the last error at the end of the server's log: why it ended.
+func loggedComplaint(path string) string {
 	file, err := os.Open(path)
 	if err != nil {
 		return ""
@@ -104,5 +105,5 @@ func lastLogLine(path string) string {
 	if _, err := file.ReadAt(end, info.Size()-int64(len(end))); err != nil && !errors.Is(err, io.EOF) {
 		return ""
 	}
-	return lastLine(string(end))
+	return complaint(string(end))
 }

@@ -43,7 +43,7 @@ func (s *Server) clearStale(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("data folder %s cannot be read: %w", s.dir, err)
 	}
-	postmaster := postmasterPID(s.data)
+	postmaster, _ := readPostmaster(s.data)
 	began := time.Now()
 	steps := []struct {
 		after  time.Duration
@@ -129,13 +129,15 @@ func (s *Server) serverProcesses(name string) []int {
 	return found
 }
 
-// postmasterPID is the number in the first line of postmaster.pid, 0 when there is none.
-func postmasterPID(data string) int {
+// readPostmaster reads which process serves data, 0 for none, and whether it accepts connections: the first and the
+// eighth line of postmaster.pid, as pg_ctl reads them.
+func readPostmaster(data string) (pid int, ready bool) {
 	text, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
 	if err != nil {
-		return 0
+		return 0, false
 	}
-	line, _, _ := strings.Cut(string(text), "\n")
-	pid, _ := strconv.Atoi(strings.TrimSpace(line)) // 0 for what is no number
-	return pid
+	lines := strings.Split(string(text), "\n")
+	pid, _ = strconv.Atoi(strings.TrimSpace(lines[0])) // 0 for what is no number
+	const state = 7
+	return pid, len(lines) > state && strings.TrimSpace(lines[state]) == "ready"
 }

@@ -53,10 +53,8 @@ func New(t testing.TB) *DB {
 	}
 	t.Cleanup(func() {
 		closePool(t, pool)
-		if server.external {
-			if err := server.exec(context.Background(), "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
-				t.Errorf("cannot drop the test database: %v", err)
-			}
+		if err := server.exec(context.Background(), "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+			t.Errorf("cannot drop the test database: %v", err)
 		}
 	})
 	return &DB{Pool: pool, URL: url}

@@ -18,14 +18,13 @@ import (
 type testServer struct {
 	admin    string // URL of a database to make others from
 	template string
-	external bool // not ours: leave nothing behind on it
 }
 
 // shared is the server of this process: found or started once.
 var shared = sync.OnceValues(func() (*testServer, error) {
 	ctx := context.Background()
 	s := &testServer{admin: os.Getenv("SWITCHBOARD_TEST_DATABASE_URL")}
-	if s.external = s.admin != ""; !s.external {
+	if s.admin == "" {
 		server, err := startShared(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("cannot start a PostgreSQL for the tests: %w", err)

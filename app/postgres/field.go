@@ -1,0 +1,30 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"go.uber.org/zap"
+)
+
+// Field describes an error for a log. Of what the server said it keeps the SQLSTATE and the names of table and
+// constraint: its message and detail can quote a note, a summary or an attribute.
+func Field(err error) zap.Field {
+	var server *pgconn.PgError
+	if errors.As(err, &server) {
+		return zap.String("error", fmt.Sprintf("sqlstate %s table %q constraint %q", server.Code, server.TableName, server.ConstraintName))
+	}
+	return zap.String("error", fmt.Sprintf("%T", rootOf(err)))
+}
+
+// rootOf unwraps to the innermost error: its type tells what happened, its text could quote a value.
+func rootOf(err error) error {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err
+		}
+		err = inner
+	}
+}
