@@ -1,0 +1,91 @@
+package spans
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// lockSQL takes the todo's ingest lock, row 0 of its counts, and makes the row when this is the todo's first
+// batch. It is a statement of its own, so that the snapshot of the next one is taken after the lock. The todo
+// is locked against removal first, as the foreign keys below will want: a removal that came in between would
+// wait for the counts while we wait for the todo.
+const lockSQL = `
+INSERT INTO todo_span_counts AS c (todo_id, attempt_seq)
+SELECT t.id, 0 FROM todos t WHERE t.id = $1 AND t.endpoint_id = $2 FOR KEY SHARE
+ON CONFLICT (todo_id, attempt_seq) DO UPDATE SET stored = c.stored WHERE false`
+
+// writeSQL inserts new spans up to the head-room of their attempt, then of the todo, in document order,
+// counts what was stored and what was refused, and replaces the content of stored spans that were corrected.
+const writeSQL = `
+WITH clock AS MATERIALIZED (
+	SELECT sb_now() AS now
+), scope AS MATERIALIZED (
+	SELECT t.id FROM todos t WHERE t.id = $1 AND t.endpoint_id = $2
+), arrived AS MATERIALIZED (
+	SELECT i.*, s.todo_id IS NULL AS fresh, CASE WHEN s.todo_id IS NULL THEN false ELSE ` + corrects + ` END AS corrects
+	FROM scope CROSS JOIN ` + incoming + `
+	LEFT JOIN todo_spans s ON s.todo_id = $1 AND s.trace_id = i.trace_id AND s.span_id = i.span_id
+), held AS MATERIALIZED (
+	SELECT c.attempt_seq, c.stored FROM todo_span_counts c WHERE c.todo_id = $1
+), in_attempt AS (
+	SELECT a.nth, a.attempt_seq,
+		a.attempt_seq = 0 OR coalesce(h.stored, 0) + row_number() OVER (PARTITION BY a.attempt_seq ORDER BY a.nth) <= $17 AS fits
+	FROM arrived a LEFT JOIN held h ON h.attempt_seq = a.attempt_seq
+	WHERE a.fresh
+), in_todo AS MATERIALIZED (
+	SELECT a.nth, a.attempt_seq,
+		a.fits AND (SELECT coalesce(sum(stored), 0) FROM held) + count(*) FILTER (WHERE a.fits) OVER (ORDER BY a.nth) <= $18 AS fits
+	FROM in_attempt a
+), stored AS (
+	INSERT INTO todo_spans (todo_id, attempt_seq, trace_id, span_id, parent_span_id, name, kind, status_code,
+		status_message, start_at, end_at, service_name, tool, category, attributes, received_at)
+	SELECT $1, nullif(a.attempt_seq, 0), a.trace_id, a.span_id, nullif(a.parent_span_id, ''), a.name, a.kind, a.status_code,
+		nullif(a.status_message, ''), a.start_at, a.end_at, nullif(a.service_name, ''), nullif(a.tool, ''), a.category,
+		a.attributes::jsonb, clock.now
+	FROM clock CROSS JOIN arrived a JOIN in_todo f ON f.nth = a.nth
+	WHERE f.fits
+), corrected AS (
+	UPDATE todo_spans s
+	SET parent_span_id = nullif(a.parent_span_id, ''), name = a.name, kind = a.kind, status_code = a.status_code,
+		status_message = nullif(a.status_message, ''), start_at = a.start_at, end_at = a.end_at,
+		service_name = nullif(a.service_name, ''), tool = nullif(a.tool, ''), category = a.category,
+		attributes = a.attributes::jsonb
+	FROM arrived a
+	WHERE a.corrects AND s.todo_id = $1 AND s.trace_id = a.trace_id AND s.span_id = a.span_id
+), tally AS (
+	SELECT attempt_seq, count(*) FILTER (WHERE fits) AS stored, count(*) FILTER (WHERE NOT fits) AS dropped
+	FROM in_todo GROUP BY attempt_seq
+), counted AS (
+	INSERT INTO todo_span_counts AS c (todo_id, attempt_seq, stored, dropped)
+	SELECT $1, attempt_seq, stored, dropped FROM tally
+	ON CONFLICT (todo_id, attempt_seq)
+	DO UPDATE SET stored = c.stored + EXCLUDED.stored, dropped = c.dropped + EXCLUDED.dropped
+)
+SELECT EXISTS (SELECT FROM scope), (SELECT coalesce(sum(dropped), 0) FROM tally)`
+
+// learnSQL remembers the traces that the batch's attributes bound. The first binding wins (decisions.md 17).
+// Traces come sorted, because another todo's transaction may bring the same ones.
+const learnSQL = `
+INSERT INTO todo_trace_bindings (endpoint_id, trace_id, todo_id)
+SELECT t.endpoint_id, i.trace_id, t.id
+FROM todos t CROSS JOIN unnest($3::bytea[]) WITH ORDINALITY AS i (trace_id, nth)
+WHERE t.id = $1 AND t.endpoint_id = $2
+ORDER BY i.nth
+ON CONFLICT DO NOTHING`
+
+// write stores the batch under the todo's caps. inScope is false when the todo is not the endpoint's, or is
+// gone: then nothing was written. refused counts the spans beyond a cap.
+func (b *todoBatch) write(ctx context.Context, tx pgx.Tx, endpoint uuid.UUID, limits caps) (inScope bool, refused int, err error) {
+	var write pgx.Batch
+	write.Queue(lockSQL, b.todo, endpoint)
+	write.Queue(writeSQL, append(b.columns(endpoint), limits.attempt, limits.todo)...).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&inScope, &refused)
+	})
+	if len(b.learn) > 0 {
+		write.Queue(learnSQL, b.todo, endpoint, b.learn)
+	}
+	err = tx.SendBatch(ctx, &write).Close()
+	return inScope, refused, err
+}
