@@ -74,20 +74,22 @@ func checkServer(ctx context.Context, cfg *pgx.ConnConfig) (int, error) {
 		return 0, fmt.Errorf("cannot reach PostgreSQL at %s: %s", cfg.Host, reason(err))
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	var version int
-	var encoding string
-	err = conn.QueryRow(ctx, "SELECT current_setting('server_version_num')::int, current_setting('server_encoding')").Scan(&version, &encoding)
-	if err != nil {
-		return 0, fmt.Errorf("PostgreSQL at %s does not answer: %s", cfg.Host, reason(err))
-	}
-	major := version / 10000 // 150014 is 15.14; 9.6 and older give 9
+	major := parseMajor(conn.PgConn().ParameterStatus("server_version"))
 	if err := embedded.CheckMajor(major); err != nil {
 		return 0, err
 	}
-	if encoding != "UTF8" {
+	if encoding := conn.PgConn().ParameterStatus("server_encoding"); encoding != "UTF8" {
 		return 0, fmt.Errorf("database %s has the encoding %s: Switchboard needs one that was created with ENCODING 'UTF8'", cfg.Database, encoding)
 	}
 	return major, nil
+}
+
+// parseMajor reads the major version out of what the server reports, such as "15.14 (Debian 15.14-0+deb12u1)", "17beta2" or
+// "9.6.24"; 0 when it is something else.
+func parseMajor(version string) int {
+	digits := len(version) - len(strings.TrimLeft(version, "0123456789"))
+	major, _ := strconv.Atoi(version[:digits])
+	return major
 }
 
 // reason says in a few words why the database did not answer. pgx's own text names user and database and has a line for

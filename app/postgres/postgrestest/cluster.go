@@ -1,6 +1,7 @@
 package postgrestest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -144,14 +144,46 @@ func (b *base) prepared(ctx context.Context) (string, error) {
 	return cluster, os.Rename(half, cluster)
 }
 
-// run is one copy of the prepared cluster.
+// run is a folder that this process uses.
 type run struct {
 	dir   string
 	inUse *os.File
 }
 
-// newRun makes a copy that is removed when release is called or this process ends.
-func newRun(ctx context.Context) (_ *run, err error) {
+// newRun makes an empty folder that is swept when this process has ended, if release did not remove it before.
+func (b *base) newRun() (*run, error) {
+	dir, err := os.MkdirTemp(b.runs, "run-")
+	if err != nil {
+		return nil, err
+	}
+	inUse, err := os.OpenFile(filepath.Join(dir, "in-use"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{dir, inUse}
+	if err := flock(inUse, syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(err, r.release())
+	}
+	if os.Geteuid() == 0 {
+		if err := os.Chmod(dir, 0o711); err != nil {
+			return nil, errors.Join(err, r.release())
+		}
+	}
+	return r, nil
+}
+
+// emptyRun makes a folder without a cluster.
+func emptyRun() (*run, error) {
+	b, err := enterBase()
+	if err != nil {
+		return nil, err
+	}
+	defer b.leave()
+	return b.newRun()
+}
+
+// preparedRun makes a folder with a copy of the prepared cluster.
+func preparedRun(ctx context.Context) (*run, error) {
 	b, err := enterBase()
 	if err != nil {
 		return nil, err
@@ -161,30 +193,13 @@ func newRun(ctx context.Context) (_ *run, err error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(b.runs, "run-")
+	r, err := b.newRun()
 	if err != nil {
 		return nil, err
 	}
-	r := &run{dir: dir}
-	defer func() {
-		if err != nil {
-			_ = os.RemoveAll(dir) // else the next process sweeps it
-		}
-	}()
-	if r.inUse, err = os.OpenFile(filepath.Join(dir, "in-use"), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
-		return nil, err
-	}
-	if err = flock(r.inUse, syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, err
-	}
-	if os.Geteuid() == 0 {
-		if err = os.Chmod(dir, 0o711); err != nil {
-			return nil, err
-		}
-	}
 	// cp keeps owners and shares blocks where the file system can.
-	if out, err := exec.CommandContext(ctx, "cp", "-a", filepath.Join(cluster, "data"), dir).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("cannot copy the prepared cluster: %w: %s", err, strings.TrimSpace(string(out)))
+	if out, err := exec.CommandContext(ctx, "cp", "-a", filepath.Join(cluster, "data"), r.dir).CombinedOutput(); err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot copy the prepared cluster: %w: %s", err, bytes.TrimSpace(out)), r.release())
 	}
 	return r, nil
 }

@@ -47,7 +47,7 @@ func (s *testServer) exec(ctx context.Context, statement string) error {
 }
 
 func startShared(ctx context.Context) (*embedded.Server, error) {
-	r, err := newRun(ctx)
+	r, err := preparedRun(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +84,34 @@ rm -rf "$1"`
 	return nil
 }
 
+// DataDir is a folder to start an embedded server in, with a cluster already made: that saves the test half a second.
+// It is removed when the test ends. Prefer it to t.TempDir, which the server's account of a test run as root cannot reach.
+func DataDir(t testing.TB) string {
+	t.Helper()
+	r, err := preparedRun(t.Context())
+	return removedAfter(t, r, err)
+}
+
+// EmptyDir is DataDir without a cluster.
+func EmptyDir(t testing.TB) string {
+	t.Helper()
+	r, err := emptyRun()
+	return removedAfter(t, r, err)
+}
+
+func removedAfter(t testing.TB, r *run, err error) string {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("cannot make a data folder: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := r.release(); err != nil {
+			t.Errorf("cannot remove the data folder: %v", err)
+		}
+	})
+	return r.dir
+}
+
 // Server is a PostgreSQL of one test's own, to be stopped and started under the code that uses it.
 type Server struct {
 	// URL is a database without a schema; postgres.Open migrates it. It stays the same over Stop and Start.
@@ -96,17 +124,8 @@ type Server struct {
 // NewServer starts a private server, which ends with the test.
 func NewServer(t testing.TB) *Server {
 	t.Helper()
-	r, err := newRun(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &Server{dir: r.dir}
-	t.Cleanup(func() {
-		s.Stop(t)
-		if err := r.release(); err != nil {
-			t.Errorf("cannot remove the private server: %v", err)
-		}
-	})
+	s := &Server{dir: DataDir(t)}
+	t.Cleanup(func() { s.Stop(t) })
 	s.Start(t)
 	s.URL = s.server.URL(embedded.Database)
 	return s
