@@ -1,0 +1,155 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/switchboard-otel/switchboard/app/identity"
+)
+
+func TestVend_TheCredentialWorksAndTheBlocksCarryIt(t *testing.T) {
+	f := setup(t)
+	v := f.vend(t, &f.alice, `{"name":"My Bot","agent_kind":"claude-code","queues":["fix","review"],"verbs":["claim","heartbeat"],
+		"default_lease_ttl_seconds":"900","default_max_attempts":3.0,"require_fence":"true","expires_in_seconds":3600,"unknown":{}}`)
+	e := f.endpoint(t, v.Token)
+	if e.Slug != v.Slug || e.HumanID != f.alice.ID || !strings.HasPrefix(v.Slug, "my-bot-") {
+		t.Errorf("the credential is of %s, human %s", e.Slug, e.HumanID)
+	}
+	if v.Agent != "My Bot" || *v.AgentKind != "claude-code" || !v.RequireFence || *v.DefaultLeaseTTLSeconds != 900 || *v.DefaultMaxAttempts != 3 {
+		t.Errorf("vended %+v", v.endpointBody)
+	}
+	if diff := cmp.Diff([][]string{{"fix", "review"}, {"claim", "heartbeat"}}, [][]string{v.Queues, v.Verbs}); diff != "" {
+		t.Error(diff)
+	}
+	if v.ExpiresAt == nil || v.ExpiresAt.Sub(v.CreatedAt) != time.Hour {
+		t.Errorf("expires %v", v.ExpiresAt)
+	}
+	if v.MCPURL != baseURL+"/mcp/"+v.Slug || v.OTLPURL != baseURL+"/otlp/"+v.Slug {
+		t.Errorf("urls %s, %s", v.MCPURL, v.OTLPURL)
+	}
+	var block struct {
+		MCPServers map[string]struct {
+			Type, URL string
+			Headers   map[string]string
+		}
+	}
+	if err := json.Unmarshal(v.MCPJSON, &block); err != nil {
+		t.Fatal(err)
+	}
+	if s := block.MCPServers["switchboard"]; s.Type != "http" || s.URL != v.MCPURL || s.Headers["Authorization"] != "Bearer "+v.Token {
+		t.Errorf("block %s", v.MCPJSON)
+	}
+}
+
+func TestVend_NullEmptyAndAbsentMeanTheDefaults(t *testing.T) {
+	f := setup(t)
+	for _, body := range []string{
+		`{"name":"bot"}`,
+		`{"name":"bot","agent_kind":null,"queues":null,"verbs":null,"default_lease_ttl_seconds":null,"require_fence":null,"expires_in_seconds":null}`,
+		`{"name":"bot","agent_kind":"","queues":[],"verbs":"","default_lease_ttl_seconds":"null","default_max_attempts":"","require_fence":"","expires_in_seconds":"null"}`,
+	} {
+		v := f.vend(t, &f.alice, body)
+		if diff := cmp.Diff([][]string{{"default"}, identity.DrainVerbs}, [][]string{v.Queues, v.Verbs}); diff != "" {
+			t.Errorf("%s: %s", body, diff)
+		}
+		if v.AgentKind != nil || v.DefaultLeaseTTLSeconds != nil || v.DefaultMaxAttempts != nil || v.RequireFence || v.ExpiresAt != nil {
+			t.Errorf("%s: %+v", body, v.endpointBody)
+		}
+	}
+}
+
+// Every refusal of an argument names it and keeps its value to itself.
+func TestVend_BadInputNamesTheArgument(t *testing.T) {
+	f := setup(t)
+	const value = "Zyxwvu"
+	for argument, bodies := range map[string][]string{
+		"name": {`{}`, `{"name":null}`, `{"name":""}`, `{"name":" "}`, `{"name":7}`, `{"name":["Zyxwvu"]}`, `{"name":"Zyxwvu\u0000"}`,
+			`{"name":"Zyxwvu\u001b[31m"}`, `{"name":"` + strings.Repeat(value, 30) + `"}`},
+		"agent_kind":                {`{"name":"b","agent_kind":{"Zyxwvu":1}}`},
+		"queues":                    {`{"name":"b","queues":["Zyxwvu"]}`, `{"name":"b","queues":[null]}`, `{"name":"b","queues":"Zyxwvu"}`, `{"name":"b","queues":["quarantine"]}`, `{"name":"b","queues":["a\u0000"]}`},
+		"verbs":                     {`{"name":"b","verbs":["Zyxwvu"]}`, `{"name":"b","verbs":{"Zyxwvu":true}}`},
+		"default_lease_ttl_seconds": {`{"name":"b","default_lease_ttl_seconds":59}`, `{"name":"b","default_lease_ttl_seconds":86401}`, `{"name":"b","default_lease_ttl_seconds":"Zyxwvu"}`, `{"name":"b","default_lease_ttl_seconds":60.5}`, `{"name":"b","default_lease_ttl_seconds":1e99}`, `{"name":"b","default_lease_ttl_seconds":[60]}`, `{"name":"b","default_lease_ttl_seconds":"NaN"}`},
+		"default_max_attempts":      {`{"name":"b","default_max_attempts":0}`, `{"name":"b","default_max_attempts":-1}`, `{"name":"b","default_max_attempts":4294967301}`, `{"name":"b","default_max_attempts":true}`},
+		"require_fence":             {`{"name":"b","require_fence":1}`, `{"name":"b","require_fence":"Zyxwvu"}`},
+		"expires_in_seconds":        {`{"name":"b","expires_in_seconds":0}`, `{"name":"b","expires_in_seconds":-5}`, `{"name":"b","expires_in_seconds":99999999999999999999}`},
+		"the body":                  {`[]`, `"Zyxwvu"`, `{"name":"b"} {"Zyxwvu":1}`, `{"name":`, "\ufeff{}", "{\"name\":\"\xff\"}", `null trailing`},
+	} {
+		for _, body := range bodies {
+			got := f.do(t, &f.alice, "POST", "/endpoints", body)
+			sentence := got.refused(t, http.StatusBadRequest, "invalid")
+			if !strings.HasPrefix(sentence, argument+" ") || strings.Contains(sentence, value) {
+				t.Errorf("%.80s: %q does not start with %q, or quotes the value", body, sentence, argument)
+			}
+		}
+	}
+	if n := f.count(t, "endpoints"); n != 0 {
+		t.Errorf("%d endpoints stored", n)
+	}
+}
+
+func TestEndpoints_NewestFirstAndOnlyOnesOwn(t *testing.T) {
+	f := setup(t)
+	first := f.vend(t, &f.alice, `{"name":"first"}`)
+	f.vend(t, &f.bob, `{"name":"of-bob"}`)
+	second := f.vend(t, &f.alice, `{"name":"second"}`)
+	var list struct{ Endpoints []endpointBody }
+	f.do(t, &f.alice, "GET", "/endpoints", "").into(t, http.StatusOK, &list)
+	if len(list.Endpoints) != 2 || list.Endpoints[0].ID != second.ID || list.Endpoints[1].ID != first.ID {
+		t.Errorf("list %+v", list)
+	}
+	if got := f.do(t, &f.alice, "GET", "/endpoints", ""); strings.Contains(got.body, "sbk_") {
+		t.Error("a list shows a credential")
+	}
+}
+
+func TestRevoke_BySlugOrIDEndsTheCredential(t *testing.T) {
+	f := setup(t)
+	for _, byID := range []bool{false, true} {
+		v := f.vend(t, &f.alice, `{"name":"bot"}`)
+		todo := f.push(t, &f.alice, v.Slug, `{"title":"t"}`, http.StatusCreated).Todo
+		ref := v.Slug
+		if byID {
+			ref = v.ID
+		}
+		var first, again endpointBody
+		f.do(t, &f.alice, "POST", "/endpoints/"+ref+"/revoke", "").into(t, http.StatusOK, &first)
+		f.do(t, &f.alice, "POST", "/endpoints/"+ref+"/revoke", "ignored").into(t, http.StatusOK, &again)
+		if first.RevokedAt == nil || !first.RevokedAt.Equal(*again.RevokedAt) {
+			t.Errorf("revoked %v, then %v", first.RevokedAt, again.RevokedAt)
+		}
+		if _, err := f.Identity.ResolveCredential(t.Context(), v.Token); !errors.Is(err, identity.ErrUnauthenticated) {
+			t.Errorf("the credential answers %v", err)
+		}
+		var after struct {
+			DeadLetter bool `json:"dead_letter"`
+		}
+		f.do(t, &f.alice, "GET", "/todos/"+todo.ID, "").into(t, http.StatusOK, &after)
+		if !after.DeadLetter {
+			t.Error("its todo is no dead letter")
+		}
+		f.do(t, &f.alice, "POST", "/endpoints/"+ref+"/todos", `{"title":"late"}`).refused(t, http.StatusConflict, "conflict")
+	}
+}
+
+func TestForeignEndpoint_IsUnknownByteForByte(t *testing.T) {
+	f := setup(t)
+	foreign := f.vend(t, &f.alice, `{"name":"bot"}`)
+	for _, tail := range []string{"/revoke", "/todos"} {
+		unknown := f.do(t, &f.bob, "POST", "/endpoints/nobody-x2x2"+tail, `{"title":"t"}`)
+		unknown.refused(t, http.StatusNotFound, "not_found")
+		for _, ref := range []string{foreign.Slug, foreign.ID, "ep_", "%00", "a%2Fb", strings.Repeat("x", 3000), "%ff"} {
+			if got := f.do(t, &f.bob, "POST", "/endpoints/"+ref+tail, `{"title":"t"}`); got.body != unknown.body || got.status != unknown.status {
+				t.Errorf("%.40s%s: %d %s, want as unknown: %s", ref, tail, got.status, got.body, unknown.body)
+			}
+		}
+	}
+	if e := f.endpoint(t, foreign.Token); e.RevokedAt != nil {
+		t.Error("a stranger revoked it")
+	}
+}

@@ -1,0 +1,68 @@
+package api
+
+import (
+	_ "embed"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// route is one operation. The table below is the only place that names paths and methods: the mux is built
+// from it, and the document is compared with it.
+type route struct {
+	method, path string
+	run          func(*call) (*answer, error)
+}
+
+func (s *server) routes() []route {
+	return []route{
+		{http.MethodGet, "/status", s.status},
+		{http.MethodPost, "/login-links", s.newLoginLink},
+		{http.MethodGet, "/endpoints", s.listEndpoints},
+		{http.MethodPost, "/endpoints", s.vendEndpoint},
+		{http.MethodPost, "/endpoints/{ref}/revoke", s.revokeEndpoint},
+		{http.MethodPost, "/endpoints/{ref}/todos", s.pushTodo},
+		{http.MethodGet, "/todos", s.listTodos},
+		{http.MethodGet, "/todos/{id}", s.showTodo},
+	}
+}
+
+// byMethod serves one path. GET answers HEAD too.
+func byMethod(methods map[string]http.Handler) http.Handler {
+	allowed := make([]string, 0, len(methods)+1)
+	for m := range methods {
+		allowed = append(allowed, m)
+		if m == http.MethodGet {
+			allowed = append(allowed, http.MethodHead)
+		}
+	}
+	slices.Sort(allowed)
+	allow := strings.Join(allowed, ", ")
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		method := r.Method
+		if method == http.MethodHead {
+			method = http.MethodGet
+		}
+		if h, found := methods[method]; found {
+			h.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Allow", allow)
+		writeJSON(w, http.StatusMethodNotAllowed, refusal{"this route takes " + allow, "invalid"})
+	})
+}
+
+//go:embed openapi.json
+var document []byte
+
+// documentPath serves the OpenAPI document of this API, to anybody.
+const documentPath = "/openapi.json"
+
+func serveDocument(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(document)
+}
+
+func noRoute(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusNotFound, refusal{"no such route; see " + Prefix + documentPath, "not_found"})
+}
