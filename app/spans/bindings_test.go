@@ -1,0 +1,112 @@
+package spans_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/switchboard-otel/switchboard/app/ledger"
+	"github.com/switchboard-otel/switchboard/app/spans"
+	"github.com/switchboard-otel/switchboard/app/spans/spanstest"
+)
+
+// teach makes a span whose attribute bound its trace to the todo.
+func teach(todo uuid.UUID, trace byte, n int) spans.Span {
+	s := span(todo, n)
+	s.TraceID = [16]byte{trace}
+	s.LearnTrace = true
+	return s
+}
+
+func (b *bundle) bindings(t *testing.T, endpoint uuid.UUID, want map[[16]byte]spans.Binding) {
+	t.Helper()
+	got, err := b.store.Bindings(t.Context(), endpoint, [][16]byte{{1}, {2}, {3}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("bindings (-want +got):\n%s", diff)
+	}
+}
+
+// decisions.md 17.
+func TestBindings_TheFirstWinsAndNeverMoves(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	other := b.Todo(t)
+	b.upsert(t, []spans.Span{teach(other, 1, 0), teach(b.todo, 1, 1), teach(b.todo, 2, 2), span(b.todo, 3)}, 4, nil)
+	want := map[[16]byte]spans.Binding{{1}: {TodoID: other}, {2}: {TodoID: b.todo}}
+	b.bindings(t, b.Endpoint, want)
+
+	b.upsert(t, []spans.Span{teach(b.todo, 1, 4), teach(other, 2, 5)}, 2, nil)
+	b.bindings(t, b.Endpoint, want)
+}
+
+func TestBindings_AreTheEndpointsOwn(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.upsert(t, []spans.Span{teach(b.todo, 1, 0)}, 1, nil)
+	other := spanstest.NewTenant(t, b.pool)
+	b.bindings(t, other.Endpoint, map[[16]byte]spans.Binding{})
+
+	theirs := other.Todo(t)
+	if _, err := b.store.Upsert(t.Context(), other.Endpoint, []spans.Span{teach(theirs, 1, 0)}); err != nil {
+		t.Fatal(err)
+	}
+	b.bindings(t, other.Endpoint, map[[16]byte]spans.Binding{{1}: {TodoID: theirs}})
+	b.bindings(t, b.Endpoint, map[[16]byte]spans.Binding{{1}: {TodoID: b.todo}})
+}
+
+func TestBindings_AreWrittenAlsoWhenTheCapRefusedTheSpan(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.Set(t, "spans_max_per_todo", "0")
+	b.upsert(t, []spans.Span{teach(b.todo, 1, 0)}, 0, map[ledger.Reason]int{ledger.Cap: 1})
+	b.bindings(t, b.Endpoint, map[[16]byte]spans.Binding{{1}: {TodoID: b.todo}})
+}
+
+func TestBindings_AreWrittenForASpanThatIsStoredAlready(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	s := teach(b.todo, 1, 0)
+	s.LearnTrace = false
+	b.upsert(t, []spans.Span{s}, 1, nil)
+	b.upsert(t, []spans.Span{teach(b.todo, 1, 0)}, 1, nil)
+	b.bindings(t, b.Endpoint, map[[16]byte]spans.Binding{{1}: {TodoID: b.todo}})
+}
+
+func TestBindings_GoWithTheirTodo(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.upsert(t, []spans.Span{teach(b.todo, 1, 0)}, 1, nil)
+	if _, err := b.pool.Exec(t.Context(), `DELETE FROM todos WHERE id = $1`, b.todo); err != nil {
+		t.Fatal(err)
+	}
+	b.bindings(t, b.Endpoint, map[[16]byte]spans.Binding{})
+}
+
+func TestHomes_FindsASpanOnlyAmongTheEndpointsTodos(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	stored, absent := span(b.todo, 1), span(b.todo, 2)
+	b.upsert(t, []spans.Span{stored}, 1, nil)
+	keys := []spans.Key{stored.Key(), absent.Key()}
+
+	other := spanstest.NewTenant(t, b.pool)
+	for name, c := range map[string]struct {
+		endpoint uuid.UUID
+		want     map[spans.Key]uuid.UUID
+	}{
+		"own":     {b.Endpoint, map[spans.Key]uuid.UUID{stored.Key(): b.todo}},
+		"foreign": {other.Endpoint, map[spans.Key]uuid.UUID{}},
+	} {
+		got, err := b.store.Homes(t.Context(), c.endpoint, []uuid.UUID{b.todo, b.Todo(t)}, keys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
