@@ -108,6 +108,9 @@ func (s *Server) Close() error {
 		s.beginStop()
 		<-s.stopped
 		s.launcher.close()
+		if filepath.Dir(s.sockets) != filepath.Dir(s.data) {
+			_ = os.Remove(s.sockets) // empty now; where it is not ours to remove, it serves again
+		}
 		s.closeErr = s.owner.release()
 	})
 	return s.closeErr

@@ -18,6 +18,11 @@ import (
 type testServer struct {
 	admin    string // URL of a database to make others from
 	template string
+
+	// Of a server of our own, for the life of the process. A file that nothing refers to is closed by the garbage
+	// collector, and these two tell others by being closed that this process has ended.
+	folder   *run
+	exitPipe *os.File
 }
 
 // shared is the server of this process: found or started once.
@@ -25,11 +30,9 @@ var shared = sync.OnceValues(func() (*testServer, error) {
 	ctx := context.Background()
 	s := &testServer{admin: os.Getenv("SWITCHBOARD_TEST_DATABASE_URL")}
 	if s.admin == "" {
-		server, err := startShared(ctx)
-		if err != nil {
+		if err := s.start(ctx); err != nil {
 			return nil, fmt.Errorf("cannot start a PostgreSQL for the tests: %w", err)
 		}
-		s.admin = server.URL("postgres")
 	}
 	var err error
 	s.template, err = ensureTemplate(ctx, s.admin)
@@ -46,30 +49,31 @@ func (s *testServer) exec(ctx context.Context, statement string) error {
 	return err
 }
 
-func startShared(ctx context.Context) (*embedded.Server, error) {
-	r, err := preparedRun(ctx)
+func (s *testServer) start(ctx context.Context) (err error) {
+	if s.folder, err = preparedRun(ctx); err != nil {
+		return err
+	}
+	if s.exitPipe, err = removeAtExit(s.folder.dir); err != nil {
+		return err
+	}
+	server, err := embedded.Start(ctx, embedded.Options{Dir: s.folder.dir, FastTests: true})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := removeAtExit(r.dir); err != nil {
-		return nil, err
-	}
-	return embedded.Start(ctx, embedded.Options{Dir: r.dir, FastTests: true})
+	s.admin = server.URL("postgres")
+	return nil
 }
 
-// exitPipe is what the cleaner waits on. The kernel closes it when this process ends.
-var exitPipe *os.File
-
-// removeAtExit removes the folder when this process has ended, however it did: Go has no hook for that. The cleaner
-// waits for the server, which the kernel stops at the same time.
-func removeAtExit(dir string) error {
+// removeAtExit removes the folder when this process has ended, however it did: Go has no hook for that. A cleaner waits
+// for the end of the pipe that is returned, then for the server, which the kernel stops at the same time.
+func removeAtExit(dir string) (*os.File, error) {
 	const script = `read -r _
 tries=0
 while [ -e "$1/data/postmaster.pid" ] && [ $tries -lt 100 ]; do sleep 0.1; tries=$((tries + 1)); done
 rm -rf "$1"`
 	read, write, err := os.Pipe()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer read.Close()
 	cleaner := exec.Command("/bin/sh", "-c", script, "sh", dir)
@@ -78,10 +82,9 @@ rm -rf "$1"`
 	cleaner.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C at the terminal must not reach it
 	if err := cleaner.Start(); err != nil {
 		write.Close()
-		return err
+		return nil, err
 	}
-	exitPipe = write
-	return nil
+	return write, nil
 }
 
 // DataDir is a folder to start an embedded server in, with a cluster already made: that saves the test half a second.
