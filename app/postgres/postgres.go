@@ -56,15 +56,16 @@ var (
 type DB struct {
 	Verbs, Spans *pgxpool.Pool
 
-	server *embedded.Server // nil when the server is somebody else's
-	where  string
+	server     *embedded.Server // nil when the server is somebody else's
+	where      string
+	closeGrace time.Duration
 }
 
 // Open starts the embedded server when cfg has no URL, refuses a PostgreSQL that is too old, applies the migrations and
 // opens both pools. Any number of processes may do so at once on one external server. Every error is one sentence
 // without secrets. Cancelling ctx gives up and is ignored afterwards.
 func Open(ctx context.Context, cfg Config) (_ *DB, err error) {
-	db := &DB{}
+	db := &DB{closeGrace: closeGrace}
 	defer func() {
 		if err != nil {
 			db.Close()
@@ -135,7 +136,7 @@ func (db *DB) Close() error {
 		closed = append(closed, done)
 	}
 	var err error
-	grace := time.NewTimer(closeGrace)
+	grace := time.NewTimer(db.closeGrace)
 	defer grace.Stop()
 	for _, done := range closed {
 		select {

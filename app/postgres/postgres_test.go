@@ -124,6 +124,7 @@ func TestClose_DoesNotWaitForEverForAConnectionInUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	db.SetCloseGrace(10 * time.Millisecond)
 	if err := db.Close(); err == nil || !strings.Contains(err.Error(), "still in use") {
 		t.Errorf("Close() = %v", err)
 	}

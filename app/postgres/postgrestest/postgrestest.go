@@ -14,10 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"github.com/switchboard-otel/switchboard/app/postgres"
 )
 
 // DB is a database that no other test sees.
@@ -26,7 +23,7 @@ type DB struct {
 	URL  string        // for postgres.Open, or for programs under test
 }
 
-// New gives the test a fresh database with all migrations applied. Its clock is the real one until Advance.
+// New gives the test a fresh database with all migrations applied. Its clock is right until Advance moves it.
 func New(t testing.TB) *DB {
 	t.Helper()
 	server, err := shared()
@@ -57,7 +54,11 @@ func New(t testing.TB) *DB {
 			t.Errorf("cannot drop the test database: %v", err)
 		}
 	})
-	return &DB{Pool: pool, URL: url}
+	db := &DB{Pool: pool, URL: url}
+	if _, benchmark := t.(*testing.B); !benchmark {
+		db.installClock(t)
+	}
+	return db
 }
 
 // closePool fails a test that forgot a connection instead of hanging in it.
@@ -71,29 +72,5 @@ func closePool(t testing.TB, pool *pgxpool.Pool) {
 	case <-done:
 	case <-time.After(10 * time.Second):
 		t.Errorf("%d connections of the test's pool were never released", pool.Stat().AcquiredConns())
-	}
-}
-
-// Advance moves the database's clock, as sb_now() tells it to every session, forward by d.
-func (db *DB) Advance(t testing.TB, d time.Duration) {
-	t.Helper()
-	err := postgres.InTx(t.Context(), db.Pool, func(tx pgx.Tx) error {
-		for _, statement := range []string{
-			// One Advance at a time: two that replace the function at once fail.
-			`SELECT pg_advisory_xact_lock(hashtext('sb_test_clock'))`,
-			`CREATE TABLE IF NOT EXISTS sb_test_clock (id boolean PRIMARY KEY DEFAULT true CHECK (id), ahead interval NOT NULL)`,
-			`INSERT INTO sb_test_clock (ahead) VALUES ('0') ON CONFLICT DO NOTHING`,
-			`CREATE OR REPLACE FUNCTION sb_now() RETURNS timestamptz LANGUAGE sql VOLATILE
-				AS 'SELECT clock_timestamp() + ahead FROM sb_test_clock'`,
-		} {
-			if _, err := tx.Exec(t.Context(), statement); err != nil {
-				return err
-			}
-		}
-		_, err := tx.Exec(t.Context(), `UPDATE sb_test_clock SET ahead = ahead + $1`, d)
-		return err
-	})
-	if err != nil {
-		t.Fatalf("cannot move the clock: %v", err)
 	}
 }
