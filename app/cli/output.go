@@ -49,6 +49,14 @@ func age(now, then time.Time) string {
 	}
 }
 
+// counted is a number with its noun.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
 // duration shows three digits at most.
 func duration(d time.Duration) string {
 	switch {

@@ -75,6 +75,7 @@ func (o *writer) outcome(t *todoDoc) {
 	}
 	var pretty bytes.Buffer
 	if json.Indent(&pretty, t.Result, "", "  ") == nil {
+		o.printf("  result\n")
 		for _, l := range strings.Split(clean(pretty.String()), "\n") {
 			o.printf("  %s\n", fit(l, o.columns-2))
 		}
@@ -142,10 +143,10 @@ func (o *writer) timeline(t *todoDoc) {
 		}
 	}
 	if t.AttemptsPruned > 0 {
-		o.printf("  %d older attempts are no longer kept\n", t.AttemptsPruned)
+		o.printf("  no longer kept: %s\n", counted(t.AttemptsPruned, "older attempt"))
 	}
 	if t.ActivityPruned > 0 {
-		o.printf("  %d older notes are no longer kept\n", t.ActivityPruned)
+		o.printf("  no longer kept: %s\n", counted(t.ActivityPruned, "older note"))
 	}
 }
 
@@ -170,7 +171,7 @@ func timelineOf(t *todoDoc) []event {
 			if at.EndedAt != nil {
 				end = *at.EndedAt
 			}
-			events = append(events, event{at: end, seq: at.Seq, order: 1, title: fmt.Sprintf("%d notes were dropped", at.NotesDropped)})
+			events = append(events, event{at: end, seq: at.Seq, order: 1, title: "dropped by the cap: " + counted(at.NotesDropped, "note")})
 		}
 	}
 	for _, entry := range t.Activity {
@@ -195,9 +196,13 @@ func activityTitle(entry *activityDoc) string {
 	case "note":
 		return "note: " + message
 	case "human_action":
-		return line(fmt.Sprintf("%s by a human, over %s %s", entry.Detail.Action, entry.Detail.Via, message))
+		return line(fmt.Sprintf("%s by a human, over %s", entry.Detail.Action, entry.Detail.Via))
 	default:
-		return line(fmt.Sprintf("%s by %s %s", strings.ReplaceAll(entry.Kind, "_", " "), entry.ActorKind, message))
+		title := strings.ReplaceAll(entry.Kind, "_", " ") + " by " + entry.ActorKind
+		if message != "" {
+			title += ": " + message
+		}
+		return line(title)
 	}
 }
 

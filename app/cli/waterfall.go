@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// maxWaterfallRows is the default of the Board's waterfall_max_spans; --json has every span.
+const maxWaterfallRows = 500
+
 // waterfalls prints the spans of each attempt, in the order of the attempts, those without one last.
 func (o *writer) waterfalls(t *todoDoc) {
 	groups := map[int][]spanDoc{}
@@ -25,32 +28,41 @@ func (o *writer) waterfalls(t *todoDoc) {
 		}
 	}
 	if unattributed := groups[0]; len(unattributed) > 0 {
-		o.waterfall("Unattributed spans", unattributed)
+		o.waterfall("Unattributed", unattributed)
 	}
 	if len(t.Spans) == 0 {
 		o.heading("Spans")
 		o.printf("  None arrived.\n")
 	}
 	if more := t.SpansTotal - len(t.Spans); more > 0 {
-		o.printf("\n%d more spans are stored and not shown here\n", more)
+		o.printf("\nStored and not shown here: %s\n", counted(more, "span"))
 	}
-	if t.SpansDropped > 0 {
-		o.printf("\n%d spans were dropped by the caps\n", t.SpansDropped)
+	dropped := t.SpansDropped
+	for _, at := range t.Attempts {
+		dropped += at.SpansDropped
+	}
+	if dropped > 0 {
+		o.printf("\nDropped by the caps: %s\n", counted(dropped, "span"))
 	}
 }
 
 func (t *todoDoc) attemptTitle(seq int) string {
 	kept := slices.ContainsFunc(t.Attempts, func(at attemptDoc) bool { return at.Seq == seq })
 	if t.Attempts != nil && !kept {
-		return fmt.Sprintf("Spans of attempt %d (pruned)", seq)
+		return fmt.Sprintf("Attempt %d (pruned)", seq)
 	}
-	return fmt.Sprintf("Spans of attempt %d", seq)
+	return fmt.Sprintf("Attempt %d", seq)
 }
 
 func (o *writer) waterfall(title string, spans []spanDoc) {
 	const categoryColumns, durationColumns, leastName = 9, 7, 16
 	first, last := window(spans)
-	o.heading(fmt.Sprintf("%s: %d, %s", title, len(spans), duration(last.Sub(first))))
+	title = fmt.Sprintf("%s · %s · %s", title, counted(len(spans), "span"), duration(last.Sub(first)))
+	if len(spans) > maxWaterfallRows {
+		spans = spans[:maxWaterfallRows]
+		title += fmt.Sprintf(" · the first %d", maxWaterfallRows)
+	}
+	o.heading(title)
 	bars := max(10, (o.columns-categoryColumns-durationColumns-8)*2/5)
 	name := max(leastName, o.columns-categoryColumns-durationColumns-bars-8)
 	for _, row := range treeOf(spans) {
