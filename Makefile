@@ -1,0 +1,48 @@
+# One compile serves the programs, the tests and the tools, in any folder.
+export GOFLAGS := -trimpath
+TOOL := go tool -modfile=$(CURDIR)/tools/go.mod
+
+# How long one test package may take. Nothing depends on speed: a slow machine may use all of it.
+TEST_TIMEOUT ?= 20m
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test test-long bench generate screens clean
+
+help: ## Show what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: build ## Build and start Switchboard here; Ctrl-C stops it
+	@scripts/need postgresql
+	@exec bin/switchboard-collector --config configs/quickstart.yaml
+
+build: ## Build bin/switchboard-collector and bin/switchboard
+	@echo "building bin/switchboard-collector and bin/switchboard (the first time takes minutes)"
+	@go build -o bin/ ./cmd/switchboard-collector ./cmd/switchboard
+
+test: ## Run every test: unit, PostgreSQL, end to end, browser
+	@scripts/need postgresql
+	@scripts/need chromium
+	go vet ./...
+	go test -timeout $(TEST_TIMEOUT) ./...
+	go test -race -timeout $(TEST_TIMEOUT) ./app/queue ./app/spans ./app/ledger ./app/background
+
+test-long: test ## Run the tests and the fuzz targets for a minute each
+	go test -run '^$$' -fuzz '^FuzzMask' -fuzztime 60s ./app/mask
+	go test -run '^$$' -fuzz '^FuzzReceiver' -fuzztime 60s ./receiver/switchboardreceiver
+
+bench: ## Run the benchmarks beside their baselines
+	go test -run '^$$' -bench . -benchmem ./...
+
+generate: ## Write again what is generated: the collector's main, metadata, pages
+	$(TOOL) builder --config builder-config.yaml --skip-get-modules --skip-compilation
+	@for m in $$(find receiver processor exporter extension -name metadata.yaml); do \
+		(cd $$(dirname $$m) && $(TOOL) mdatagen metadata.yaml) || exit 1; done
+	$(TOOL) templ generate -path app/board
+
+screens: ## Take the pictures of docs/ again, in a real browser
+	@scripts/need postgresql
+	@scripts/need chromium
+	SWITCHBOARD_SCREENS=$(CURDIR)/docs/screens go test -count=1 -run TestScreens ./test/e2e
+
+clean: ## Remove what was built; the data in .switchboard stays
+	rm -rf bin

@@ -1,0 +1,206 @@
+package switchboardextension
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componentstatus"
+	"go.opentelemetry.io/collector/extension"
+	"go.opentelemetry.io/collector/extension/extensionauth"
+	"go.opentelemetry.io/collector/extension/extensioncapabilities"
+	"go.uber.org/zap"
+
+	"github.com/switchboard-otel/switchboard/app/background"
+	"github.com/switchboard-otel/switchboard/app/identity"
+	"github.com/switchboard-otel/switchboard/app/postgres"
+	"github.com/switchboard-otel/switchboard/app/queue"
+	"github.com/switchboard-otel/switchboard/app/ratelimit"
+	"github.com/switchboard-otel/switchboard/app/settings"
+	"github.com/switchboard-otel/switchboard/app/spans"
+	"github.com/switchboard-otel/switchboard/app/telemetry"
+)
+
+var (
+	_ extensionauth.Server                        = (*switchboard)(nil)
+	_ extensioncapabilities.PipelineWatcher       = (*switchboard)(nil)
+	_ extensioncapabilities.ConfigSnapshotWatcher = (*switchboard)(nil)
+)
+
+// The intervals of the background jobs.
+const (
+	reapEvery    = 30 * time.Second
+	requeueEvery = 5 * time.Second
+	sweepEvery   = time.Hour
+)
+
+type switchboard struct {
+	cfg *Config
+	set extension.Settings
+	log *zap.Logger
+
+	db        *postgres.DB
+	settings  *settings.Reader
+	identity  *identity.Store
+	queue     *queue.Store
+	spans     *spans.Store
+	telemetry *telemetry.Metrics
+
+	preAuth, otlp, mcp *ratelimit.Limiter
+
+	mounts  mounts
+	ready   atomic.Bool // the pipelines run
+	server  *http.Server
+	served  chan struct{}
+	leading *background.Leader
+}
+
+func newExtension(cfg *Config, set extension.Settings) *switchboard {
+	limiter := func(l RateLimit) *ratelimit.Limiter { return ratelimit.New(l.PerSecond, l.Burst) }
+	return &switchboard{
+		cfg: cfg, set: set, log: set.Logger, telemetry: telemetry.New(),
+		preAuth: limiter(cfg.RateLimits.PreAuth), otlp: limiter(cfg.RateLimits.OTLP), mcp: limiter(cfg.RateLimits.MCP),
+	}
+}
+
+// Start opens the database and the listener. Until the pipelines run, spans are answered 503.
+func (s *switchboard) Start(ctx context.Context, host component.Host) (err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Shutdown(context.WithoutCancel(ctx)))
+		}
+	}()
+	s.db, err = postgres.Open(ctx, postgres.Config{
+		URL: string(s.cfg.DatabaseURL), DataDir: s.cfg.DataDir, Logger: s.log,
+	})
+	if err != nil {
+		return err
+	}
+	s.settings = settings.NewReader(s.db.Verbs, s.log)
+	s.queue = queue.NewStore(s.db.Verbs, s.settings)
+	s.identity = identity.NewStore(s.db.Verbs, s.queue)
+	s.spans = spans.NewStore(s.db.Spans, s.settings)
+
+	handler, err := s.routes()
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", s.cfg.Endpoint)
+	if err != nil {
+		return fmt.Errorf("cannot listen: %w; set SWITCHBOARD_ADDR to another address", err)
+	}
+	if err := s.giveLocalCredential(ctx); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	s.serve(listener, handler, host)
+	s.leading = background.Lead(s.db.Verbs, s.log, []background.Job{
+		{Name: "reaper", Every: reapEvery, Run: func(ctx context.Context) error { _, err := s.queue.Reap(ctx); return err }},
+		{Name: "retries", Every: requeueEvery, Run: func(ctx context.Context) error { _, err := s.queue.RequeueDue(ctx); return err }},
+		{Name: "sessions", Every: sweepEvery, Run: s.identity.SweepSessions},
+	})
+	return nil
+}
+
+func (s *switchboard) serve(listener net.Listener, handler http.Handler, host component.Host) {
+	s.server = &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          zap.NewStdLog(s.log),
+	}
+	s.served = make(chan struct{})
+	go func() {
+		defer close(s.served)
+		if err := s.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			componentstatus.ReportStatus(host, componentstatus.NewFatalErrorEvent(err))
+		}
+	}()
+}
+
+// Shutdown lets requests in flight finish, stops the loops and closes the database. Receivers, and with
+// them every span in flight, have stopped before.
+func (s *switchboard) Shutdown(ctx context.Context) error {
+	s.ready.Store(false)
+	var errs []error
+	if s.server != nil {
+		if err := s.server.Shutdown(ctx); err != nil {
+			errs = append(errs, err, s.server.Close())
+		}
+		<-s.served
+		s.server = nil
+	}
+	if s.leading != nil {
+		s.leading.Stop()
+		s.leading = nil
+	}
+	if s.db != nil {
+		errs = append(errs, s.db.Close())
+		s.db = nil
+	}
+	return errors.Join(errs...)
+}
+
+// Ready is called when every pipeline runs: now people are told where everything is.
+func (s *switchboard) Ready() error {
+	s.ready.Store(true)
+	return s.announce(os.Stdout)
+}
+
+// NotReady is called before the receivers stop.
+func (s *switchboard) NotReady() error {
+	s.ready.Store(false)
+	return nil
+}
+
+// What our components ask of their owner.
+
+// ResolveCredential finds the endpoint that presents a token, or returns identity.ErrUnauthenticated.
+func (s *switchboard) ResolveCredential(ctx context.Context, token string) (*identity.Endpoint, error) {
+	return s.identity.ResolveCredential(ctx, token)
+}
+
+// OTLPEnabled reports whether this process takes spans (REQ-21).
+func (s *switchboard) OTLPEnabled() bool { return s.cfg.Features.OTLP.On() }
+
+// Settings reads what an operator may change while the process runs.
+func (s *switchboard) Settings() *settings.Reader { return s.settings }
+
+// Queue is the store of todos and attempts.
+func (s *switchboard) Queue() *queue.Store { return s.queue }
+
+// Spans is the store of spans.
+func (s *switchboard) Spans() *spans.Store { return s.spans }
+
+// Telemetry is the registry of the switchboard_* metrics.
+func (s *switchboard) Telemetry() *telemetry.Metrics { return s.telemetry }
+
+// OTLPLimiters returns the limiter of client addresses, which MCP shares, and that of endpoints.
+func (s *switchboard) OTLPLimiters() (preAuth, perEndpoint *ratelimit.Limiter) {
+	return s.preAuth, s.otlp
+}
+
+// ClientAddress is the address a request came from, without its port.
+func (s *switchboard) ClientAddress(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}
+
+// Mount serves every path under prefix with h until unmount is called. The configuration was refused
+// before, if two receivers wanted the same prefix.
+func (s *switchboard) Mount(prefix string, h http.Handler) (unmount func()) {
+	return s.mounts.add(prefix, h)
+}
+
+// version is the build's, without the v some builds put before it.
+func (s *switchboard) version() string { return strings.TrimPrefix(s.set.BuildInfo.Version, "v") }

@@ -1,0 +1,101 @@
+package switchboardextension
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/switchboard-otel/switchboard/app/api"
+	"github.com/switchboard-otel/switchboard/app/board"
+	"github.com/switchboard-otel/switchboard/app/mcpserver"
+)
+
+// healthTimeout bounds how long a health probe waits for the database.
+const healthTimeout = 2 * time.Second
+
+const otlpPrefix = "/otlp/"
+
+// routes is everything on the one listener. Paths under /otlp/ never meet a ServeMux: it answers // and /./
+// with a redirect, and exporters send both and follow none.
+func (s *switchboard) routes() (http.Handler, error) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", s.healthz)
+	mux.HandleFunc("GET /readyz", s.readyz)
+	mux.Handle("GET /metrics", s.telemetry.Handler(string(s.cfg.MetricsToken)))
+	if s.cfg.Features.MCP.On() {
+		verbs := mcpserver.New(mcpserver.Config{
+			Identity: s.identity, Queue: s.queue, BaseURL: s.cfg.baseURL(), Version: s.version(), Log: s.log,
+			PreAuth: s.preAuth, PerEndpoint: s.mcp, ClientAddress: s.ClientAddress,
+		})
+		mux.Handle("/mcp/", verbs)
+		mux.Handle("/.well-known/oauth-protected-resource/mcp/", verbs)
+	}
+	if s.cfg.Features.Board.On() {
+		mux.Handle("/api/v1/", api.New(api.Config{
+			Identity: s.identity, Queue: s.queue, Spans: s.spans, BaseURL: s.cfg.baseURL(), Version: s.version(),
+			LocalLogin: s.cfg.LocalLogin.On(), Describe: s.db.Describe, Log: s.log,
+		}))
+		pages, err := board.New(board.Config{
+			Identity: s.identity, Queue: s.queue, Spans: s.spans, Settings: s.settings, BaseURL: s.cfg.baseURL(),
+			Version: s.version(), LocalLogin: s.cfg.LocalLogin.On(), Health: s.health, Log: s.log,
+		})
+		if err != nil {
+			return nil, err
+		}
+		mux.Handle("/", pages)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if path := "/" + strings.TrimLeft(r.URL.Path, "/"); strings.HasPrefix(path, otlpPrefix) {
+			s.serveOTLP(w, r, path)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	}), nil
+}
+
+// serveOTLP hands a request to the receiver. While the pipelines start or stop there is none, and an
+// exporter should come again; when they run without one, this process takes no spans.
+func (s *switchboard) serveOTLP(w http.ResponseWriter, r *http.Request, path string) {
+	if h := s.mounts.find(path); h != nil {
+		h.ServeHTTP(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+	if s.ready.Load() {
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = fmt.Fprint(w, `{"code":5,"message":"this process takes no spans: no pipeline has the switchboard receiver"}`)
+		return
+	}
+	w.Header().Set("Retry-After", "1")
+	w.WriteHeader(http.StatusServiceUnavailable)
+	_, _ = fmt.Fprint(w, `{"code":14,"message":"the pipelines are starting or stopping; send it again"}`)
+}
+
+// health asks the database for a sign of life and says how long that took.
+func (s *switchboard) health(ctx context.Context) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	began := time.Now()
+	err := s.db.Ping(ctx)
+	return time.Since(began), err
+}
+
+func (s *switchboard) healthz(w http.ResponseWriter, r *http.Request) {
+	if _, err := s.health(r.Context()); err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	_, _ = fmt.Fprintln(w, "ok")
+}
+
+func (s *switchboard) readyz(w http.ResponseWriter, r *http.Request) {
+	if !s.ready.Load() {
+		http.Error(w, "the pipelines are starting or stopping", http.StatusServiceUnavailable)
+		return
+	}
+	s.healthz(w, r)
+}
