@@ -69,12 +69,12 @@ func (c *client) call(ctx context.Context, method, path string, body []byte) (js
 	request.Header.Set("Content-Type", "application/json")
 	response, err := c.http.Do(request)
 	if err != nil {
-		return nil, c.unreachable(ctx, err)
+		return nil, c.unreachable(err)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil {
-		return nil, c.unreachable(ctx, err)
+		return nil, c.unreachable(err)
 	}
 	if response.StatusCode == http.StatusUnauthorized {
 		return nil, fmt.Errorf("%s does not accept this credential: set SWITCHBOARD_TOKEN to a valid one, or restart the server, it writes a new cli.json", c.base)
@@ -96,10 +96,7 @@ func (c *client) strange(status int) error {
 	return fmt.Errorf("%s does not answer like a Switchboard server (status %d): check the url", c.base, status)
 }
 
-func (c *client) unreachable(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return errors.New("interrupted")
-	}
+func (c *client) unreachable(err error) error {
 	var timeout interface{ Timeout() bool }
 	if errors.As(err, &timeout) && timeout.Timeout() {
 		return fmt.Errorf("%s does not answer: is it stuck? its log should say", c.base)

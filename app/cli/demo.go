@@ -65,9 +65,6 @@ func (a *app) demo(ctx context.Context, pace float64) error {
 			return pushed.Todo.ID, nil
 		},
 	})
-	if ctx.Err() != nil {
-		return errors.New("interrupted")
-	}
 	if err != nil {
 		return err
 	}

@@ -35,6 +35,7 @@ func startTelemetry(ctx context.Context, otlpURL, token, service string) (*telem
 	watched := &watchedExporter{SpanExporter: exporter}
 	return &telemetry{watched: watched, provider: sdktrace.NewTracerProvider(
 		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", service))),
+		sdktrace.WithSampler(sdktrace.AlwaysSample()), // whatever OTEL_TRACES_SAMPLER says here
 		sdktrace.WithBatcher(watched),
 	)}, nil
 }

@@ -4,8 +4,6 @@ package main
 import (
 	"context"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"golang.org/x/term"
@@ -17,12 +15,11 @@ import (
 var version = "0.1.0-dev"
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	width, _, err := term.GetSize(int(os.Stdout.Fd()))
 	if err != nil {
 		width = 0
 	}
-	code := cli.Main(ctx, os.Args[1:], cli.Env{
+	os.Exit(cli.Main(context.Background(), os.Args[1:], cli.Env{
 		Stdin:       os.Stdin,
 		Stdout:      os.Stdout,
 		Stderr:      os.Stderr,
@@ -31,7 +28,5 @@ func main() {
 		Version:     version,
 		Width:       width,
 		Interactive: term.IsTerminal(int(os.Stdin.Fd())),
-	})
-	stop()
-	os.Exit(code)
+	}))
 }
