@@ -27,7 +27,7 @@ type Span struct {
 	ServiceName   string // at most 128 bytes
 	Tool          string // at most 128 bytes
 	Category      string // 1 to 64 bytes
-	Attributes    []byte // a compact JSON object, at most 16 KiB as the database writes it
+	Attributes    []byte // what EncodeAttributes returns, at most 16 KiB as the database writes it
 	ReceivedAt    time.Time
 	LearnTrace    bool // its own attribute bound it: remember its trace (REQ-3 rule 3)
 }

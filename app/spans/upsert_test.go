@@ -166,8 +166,7 @@ func TestUpsert_WhatTheDatabaseCannotHoldIsInvalidAlone(t *testing.T) {
 		"NUL":              func(s *spans.Span) { s.Name = "a\x00b" },
 		"no UTF-8":         func(s *spans.Span) { s.Name = "a\xff" },
 		"attributes":       func(s *spans.Span) { s.Attributes = []byte(`{"switchboard.a":"` + long(16<<10) + `"}`) },
-		"expanded numbers": func(s *spans.Span) { s.Attributes = expandingNumbers() },
-		"NUL attribute":    func(s *spans.Span) { s.Attributes = []byte(`{"switchboard.a":"\\\u0000"}`) },
+		"separators":       func(s *spans.Span) { s.Attributes = []byte(`{"switchboard.a":[` + strings.Repeat("1,", 6000) + `1]}`) },
 		"no trace id":      func(s *spans.Span) { s.TraceID = [16]byte{} },
 		"no span id":       func(s *spans.Span) { s.SpanID = [8]byte{} },
 		"end before start": func(s *spans.Span) { s.EndAt = s.StartAt.Add(-time.Microsecond) },
@@ -183,15 +182,6 @@ func TestUpsert_WhatTheDatabaseCannotHoldIsInvalidAlone(t *testing.T) {
 	if rows := b.read(t, b.todo); len(rows) != 1 {
 		t.Errorf("%d rows", len(rows))
 	}
-}
-
-// expandingNumbers is short as JSON and long in the database, which writes numbers without an exponent.
-func expandingNumbers() []byte {
-	doc := []byte(`{"switchboard.a":[`)
-	for range 60 {
-		doc = append(doc, `1e300,`...)
-	}
-	return append(doc, `2E-7]}`...)
 }
 
 // REQ-3, scenario "Foreign todo attribute", at the store: it joins the todo to the endpoint itself and trusts
