@@ -1,0 +1,120 @@
+package board
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/alexedwards/scs/v2"
+	"github.com/alexedwards/scs/v2/memstore"
+	"github.com/google/uuid"
+
+	"github.com/switchboard-otel/switchboard/app/identity"
+)
+
+// How long a session lasts without being used, and at most.
+const (
+	idleLifetime     = 7 * 24 * time.Hour
+	absoluteLifetime = 30 * 24 * time.Hour
+)
+
+// The cookies of the Board.
+const (
+	sessionCookie = "sb_session"
+	themeCookie   = "sb_theme"
+	resumeCookie  = "sb_resume" // where a human wanted to go before signing in
+)
+
+// The keys of a session.
+const (
+	sessionHuman = "human" // uuid
+	sessionForm  = "form"  // the token that every form of the session carries
+)
+
+// newSessions returns the session manager. The store sees only the SHA-256 of a session's token.
+func newSessions(store scs.CtxStore, secure bool, failed func(http.ResponseWriter, *http.Request, error)) *scs.SessionManager {
+	s := scs.New()
+	if unused, ok := s.Store.(*memstore.MemStore); ok {
+		unused.StopCleanup() // it runs a goroutine that would outlive the Board
+	}
+	s.Store, s.HashTokenInStore = store, true
+	s.IdleTimeout, s.Lifetime = idleLifetime, absoluteLifetime
+	s.Cookie.Name, s.Cookie.Secure, s.Cookie.HttpOnly, s.Cookie.SameSite = sessionCookie, secure, true, http.SameSiteLaxMode
+	s.ErrorFunc = failed
+	return s
+}
+
+// viewer is who looks at a page.
+type viewer struct {
+	human *identity.Human // nil: nobody is signed in
+	form  string          // the token of the session's forms
+	theme string          // light, dark, or empty for what the system says
+}
+
+// viewer finds out who asks. A session whose human is gone is none.
+func (b *board) viewer(r *http.Request) (viewer, error) {
+	v := viewer{theme: themeOf(r)}
+	id, err := uuid.Parse(b.sessions.GetString(r.Context(), sessionHuman))
+	if err != nil {
+		return v, nil
+	}
+	human, err := b.Identity.Human(r.Context(), id)
+	if errors.Is(err, identity.ErrUnauthenticated) {
+		return v, nil
+	}
+	v.human, v.form = human, b.sessions.GetString(r.Context(), sessionForm)
+	return v, err
+}
+
+// signIn starts a session under a new token, so that one that somebody planted earlier is worth nothing.
+func (b *board) signIn(ctx context.Context, human *identity.Human) error {
+	if err := b.sessions.RenewToken(ctx); err != nil {
+		return err
+	}
+	b.sessions.Put(ctx, sessionHuman, human.ID.String())
+	b.sessions.Put(ctx, sessionForm, rand.Text())
+	return nil
+}
+
+// formToken reports whether a form was made by a page of this session.
+func (v viewer) formToken(r *http.Request) bool {
+	return v.form != "" && subtle.ConstantTimeCompare([]byte(r.PostFormValue("form")), []byte(v.form)) == 1
+}
+
+// remember keeps where a human wanted to go until they have signed in. The one-time link comes from a
+// terminal and cannot say it.
+func (b *board) remember(w http.ResponseWriter, target string) {
+	if !local(target) {
+		return
+	}
+	http.SetCookie(w, &http.Cookie{Name: resumeCookie, Value: url.QueryEscape(target), Path: "/login", MaxAge: 15 * 60,
+		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: b.secure})
+}
+
+// resume returns where to go after signing in, and forgets it.
+func (b *board) resume(w http.ResponseWriter, r *http.Request) string {
+	c, err := r.Cookie(resumeCookie)
+	if err != nil {
+		return "/"
+	}
+	http.SetCookie(w, &http.Cookie{Name: resumeCookie, Path: "/login", MaxAge: -1, HttpOnly: true,
+		SameSite: http.SameSiteLaxMode, Secure: b.secure})
+	if target, err := url.QueryUnescape(c.Value); err == nil && local(target) {
+		return target
+	}
+	return "/"
+}
+
+// local reports whether a redirect target is a path of this server: a cookie is input like any other.
+func local(target string) bool {
+	if len(target) > 1024 || !strings.HasPrefix(target, "/") || strings.HasPrefix(target, "//") || strings.ContainsAny(target, "\\\r\n\t") {
+		return false
+	}
+	u, err := url.Parse(target)
+	return err == nil && u.Scheme == "" && u.Host == "" && u.User == nil
+}
