@@ -4,12 +4,15 @@ package spanstest
 
 import (
 	"crypto/rand"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/switchboard-otel/switchboard/app/telemetry"
 	"github.com/switchboard-otel/switchboard/app/typeid"
 )
 
@@ -86,4 +89,15 @@ func (tenant *Tenant) exec(t testing.TB, sql string, args ...any) {
 	if _, err := tenant.pool.Exec(t.Context(), sql, args...); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
+}
+
+// Scrape returns the metrics as an operator's scraper reads them.
+func Scrape(t testing.TB, metrics *telemetry.Metrics) string {
+	t.Helper()
+	const token = "a token of the length that is asked for"
+	request := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+	request.Header.Set("Authorization", "Bearer "+token)
+	answer := httptest.NewRecorder()
+	metrics.Handler(token).ServeHTTP(answer, request)
+	return answer.Body.String()
 }
