@@ -48,6 +48,7 @@ type fakeOwner struct {
 	perEndpoint    *ratelimit.Limiter
 	registry       *telemetry.Metrics
 	mounted        atomic.Pointer[http.Handler]
+	unmounted      chan struct{} // closed by the first unmount
 	mountedAt      string
 }
 
@@ -72,6 +73,7 @@ func newFakeOwner(t testing.TB) *fakeOwner {
 		preAuth:     ratelimit.New(1e6, 1e6),
 		perEndpoint: ratelimit.New(1e6, 1e6),
 		registry:    telemetry.New(),
+		unmounted:   make(chan struct{}),
 	}
 }
 
@@ -98,7 +100,10 @@ func (o *fakeOwner) ClientAddress(*http.Request) string { return "192.0.2.7" }
 func (o *fakeOwner) Mount(prefix string, h http.Handler) (unmount func()) {
 	o.mountedAt = prefix
 	o.mounted.Store(&h)
-	return func() { o.mounted.Store(nil) }
+	return func() {
+		o.mounted.Store(nil)
+		close(o.unmounted)
+	}
 }
 
 func (o *fakeOwner) GetExtensions() map[component.ID]component.Component {
@@ -121,6 +126,14 @@ func (s sink) ConsumeTraces(ctx context.Context, td ptrace.Traces) error { retur
 func storeAll(ctx context.Context, td ptrace.Traces) error {
 	ledger.FromContext(ctx).Commit(ledger.Outcome{Stored: td.SpanCount()})
 	return nil
+}
+
+// copyTo is a pipeline that stores every span and keeps a copy of what it got.
+func copyTo(got ptrace.Traces) sink {
+	return func(ctx context.Context, td ptrace.Traces) error {
+		td.CopyTo(got)
+		return storeAll(ctx, td)
+	}
 }
 
 // untouched is a pipeline that must not be reached.
