@@ -8,6 +8,7 @@ type class uint8
 const (
 	alnum    class = 1 << iota // letters and digits
 	upper                      // upper-case letters and digits
+	word                       // letters, digits and _
 	token                      // letters, digits, _ and -: base64url
 	bearer                     // what RFC 6750 allows in a bearer token
 	userinfo                   // what may stand between "://" and "@" in a URL
@@ -26,6 +27,7 @@ var classes = func() (table [256]class) {
 		}
 		member(alnum, isAlnum)
 		member(upper, isUpper)
+		member(word, isAlnum || b == '_')
 		member(token, isAlnum || b == '_' || b == '-')
 		member(bearer, isAlnum || strings.IndexByte("-._~+/=", b) >= 0)
 		member(userinfo, b > ' ' && strings.IndexByte("\"'`<>\\[]/?#", b) < 0)
@@ -34,14 +36,12 @@ var classes = func() (table [256]class) {
 	return table
 }()
 
-func isWord(b byte) bool { return b == '_' || classes[b]&alnum != 0 }
-
-// atWordStart reports whether a word may start behind the text before. It may at the text's begin, behind a
-// byte that is no part of a word, and behind an escape whose last letter only looks like one: "\n" and
-// "\u001b" in JSON, "%20" in a URL, the colour "[31m" of a terminal.
+// atWordStart reports whether a word may start behind the text before. It may at the text's begin, behind
+// anything but a letter or a digit, and behind an escape that only ends in one: "\n" and "\u001b" in JSON,
+// "%20" in a URL, the colour "[31m" of a terminal.
 func atWordStart(before string) bool {
 	n := len(before)
-	if n == 0 || !isWord(before[n-1]) {
+	if n == 0 || classes[before[n-1]]&alnum == 0 {
 		return true
 	}
 	last := before[n-1]

@@ -24,9 +24,17 @@ func (t *text) match(r rule, start, i int) (from, to int, ok bool) {
 	case urlUserinfo:
 		return t.urlUserinfo(i)
 	default:
-		end := t.run(i, r.class)
-		return start, end, end-i >= r.n
+		return t.atLeast(start, i, r.n, r.class)
 	}
+}
+
+// atLeast takes the rest of the word too: another credential that is glued to this one.
+func (t *text) atLeast(start, i, n int, c class) (int, int, bool) {
+	end := t.run(i, c)
+	if end-i < n {
+		return 0, 0, false
+	}
+	return start, t.run(end, word), true
 }
 
 // fixed reports whether n bytes of a class follow.
@@ -52,8 +60,7 @@ func (t *text) installationToken(start, i int) (int, int, bool) {
 			return start, end, true
 		}
 	}
-	end := t.run(i, alnum)
-	return start, end, end-i >= 20
+	return t.atLeast(start, i, 20, alnum)
 }
 
 // secretKey matches a key of sixteen or more characters that does not read as prose: "sk-learn-pipeline-step"

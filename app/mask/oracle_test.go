@@ -13,7 +13,8 @@ type credentialShape struct {
 }
 
 const (
-	wordStart = `(?:\b|\\[nrtbfv]|%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\[[0-9;]{0,16}m)`
+	wordStart = `(?:\b|_|\\[nrtbfv]|%[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\[[0-9;]{0,16}m)`
+	kebab     = `[a-z]{0,15}(?:-[a-z]{0,15})*$`
 	jwtShape  = `eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?`
 	pemLine   = `[A-Z0-9 ]{0,34}PRIVATE KEY(?: BLOCK)?-----`
 )
@@ -22,22 +23,23 @@ const (
 var shapes = []credentialShape{
 	plain(`sb[klopr]_[A-Za-z0-9_-]{16,}`),
 	plain(`whsec_[A-Za-z0-9._~+/=-]{16,}`),
-	plain(`gh[pour]_[A-Za-z0-9]{20,}`),
-	plain(`ghs_(?:[A-Za-z0-9]*_` + jwtShape + `|[A-Za-z0-9]{20,})`),
+	plain(`gh[pour]_[A-Za-z0-9]{20,}\w*`),
+	plain(`ghs_(?:[A-Za-z0-9]*_` + jwtShape + `|[A-Za-z0-9]{20,}\w*)`),
 	plain(`github_pat_[A-Za-z0-9_-]{20,}`),
 	plain(`glpat-[A-Za-z0-9_-]{20,}`),
 	plain(`xox[abcdeprs]-[A-Za-z0-9_-]{10,}`),
 	plain(`xapp-1-[A-Za-z0-9_-]{10,}`),
 	atWord(`sk-(?:ant|proj)-[A-Za-z0-9_-]{16,}`),
-	{regexp.MustCompile(wordStart + `(sk-[A-Za-z0-9_-]{16,})`), regexp.MustCompile(`^sk-[a-z]{0,15}(?:-[a-z]{0,15})*$`)},
-	atWord(`gsk_[A-Za-z0-9]{40,}`),
-	atWord(`hf_[A-Za-z0-9]{30,}`),
+	{regexp.MustCompile(`(sk-(?:ant|proj)-[A-Za-z0-9_-]{16,})`), regexp.MustCompile(`^sk-(?:ant|proj)-` + kebab)},
+	{regexp.MustCompile(wordStart + `(sk-[A-Za-z0-9_-]{16,})`), regexp.MustCompile(`^sk-` + kebab)},
+	atWord(`gsk_[A-Za-z0-9]{40,}\w*`),
+	atWord(`hf_[A-Za-z0-9]{30,}\w*`),
 	plain(`A(?:KIA|SIA)[A-Z0-9]{16}`),
 	plain(`AIza[A-Za-z0-9_-]{35,}`),
 	plain(`ya29\.[A-Za-z0-9_-]{20,}`),
 	plain(`GOCSPX-[A-Za-z0-9_-]{20,}`),
-	atWord(`[sr]k_(?:live|test)_[A-Za-z0-9]{16,}`),
-	plain(`npm_[A-Za-z0-9]{36,}`),
+	atWord(`[sr]k_(?:live|test)_[A-Za-z0-9]{16,}\w*`),
+	plain(`npm_[A-Za-z0-9]{36,}\w*`),
 	plain(`pypi-AgE[A-Za-z0-9_-]{16,}`),
 	{
 		regexp.MustCompile(wordStart + `((?i:bearer)(?:[ \t\r\n\f]|%20)+[A-Za-z0-9._~+/=-]{8,})`),

@@ -31,7 +31,7 @@ const (
 	urlUserinfo
 )
 
-// atLeast is a run of n or more bytes of a class, to the run's end.
+// atLeast is a run of n or more bytes of a class, to the end of the word.
 func atLeast(n int, c class) rule { return rule{run, n, c} }
 
 // exactly is n bytes of a class, whatever follows them.
@@ -71,7 +71,9 @@ var patterns = []pattern{
 
 	// Model providers
 	{literal: "sk-ant-", atWord: true, follows: atLeast(16, token)},
+	{literal: "sk-ant-", follows: rule{shape: secretKey}},
 	{literal: "sk-proj-", atWord: true, follows: atLeast(16, token)},
+	{literal: "sk-proj-", follows: rule{shape: secretKey}},
 	{literal: "sk-", atWord: true, follows: rule{shape: secretKey}},
 	{literal: "gsk_", atWord: true, follows: atLeast(40, alnum)},
 	{literal: "hf_", atWord: true, follows: atLeast(30, alnum)},
