@@ -8,5 +8,5 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/switchboard-otel/switchboard/app/postgres/embedded.(*Server).supervise"), goleak.IgnoreAnyFunction("github.com/switchboard-otel/switchboard/app/postgres/embedded.(*launcher).run"), goleak.IgnoreAnyFunction("github.com/switchboard-otel/switchboard/app/postgres/embedded.(*process).watch"))
 }
