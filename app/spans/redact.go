@@ -62,27 +62,29 @@ func redactNested(v pcommon.Value) (lost bool) {
 	return lost
 }
 
-// RedactKeys masks the credentials in a map's keys, and reports whether that made two keys one: the first
-// keeps its value, the other is lost. The time it takes grows with the square of the number of keys when one
-// holds a credential.
+// RedactKeys masks the credentials in a map's keys and makes them storable. It reports whether that made two
+// keys one: the first keeps its value, the other is lost. Where a key changes, the time grows with the square
+// of their number.
 func RedactKeys(m pcommon.Map) (lost bool) {
-	clean := true
+	changes := false
 	for key := range m.All() {
-		clean = clean && mask.String(key) == key
+		changes = changes || redactKey(key) != key
 	}
-	if clean {
+	if !changes {
 		return false
 	}
-	masked := pcommon.NewMap()
-	masked.EnsureCapacity(m.Len())
+	redacted := pcommon.NewMap()
+	redacted.EnsureCapacity(m.Len())
 	for key, v := range m.All() {
-		place, taken := masked.GetOrPutEmpty(mask.String(key))
+		place, taken := redacted.GetOrPutEmpty(redactKey(key))
 		if taken {
 			lost = true
 			continue
 		}
 		v.MoveTo(place)
 	}
-	masked.MoveTo(m)
+	redacted.MoveTo(m)
 	return lost
 }
+
+func redactKey(key string) string { return mask.String(text.Clean(key)) }
