@@ -24,7 +24,7 @@ func TestTelemetry_AnExportThatFailedInTheBackgroundIsNotForgotten(t *testing.T)
 
 	sent, err := tel.flush(t.Context())
 	if sent != 0 || err == nil || !strings.Contains(err.Error(), "403") {
-		t.Errorf("sent %d, %v", sent, err)
+		t.Fatalf("sent %d, %v", sent, err)
 	}
 	if strings.Contains(err.Error(), "sbk_") {
 		t.Error("the error quotes the credential")
