@@ -18,7 +18,9 @@ func TestREQ18_AForeignTodoIsUnknownOnEveryVerb(t *testing.T) {
 	narrow := b.vend(t, b.human.ID, identity.VendParams{Name: "narrow", Queues: []string{"lane-m"}})
 	id := b.push(t)
 	b.claim(t, id, queue.ClaimParams{})
-	for name, ep := range map[string]*identity.Endpoint{"another human's endpoint": theirs, "another endpoint of the same human": narrow} {
+	for name, ep := range map[string]*identity.Endpoint{
+		"another human's endpoint": theirs, "another endpoint of the same human": narrow, "another endpoint of the same agent": b.sibling(t),
+	} {
 		t.Run(name, func(t *testing.T) {
 			for _, todo := range []uuid.UUID{id, uuid.New()} {
 				errs := map[string]error{}
@@ -44,6 +46,20 @@ func TestREQ18_AForeignTodoIsUnknownOnEveryVerb(t *testing.T) {
 		})
 	}
 	b.wantShape(t, id, shape{State: queue.StateClaimed, Attempt: 1})
+}
+
+// sibling is a second endpoint of the same agent, with the same queues: only the endpoint's id tells them apart.
+func (b *bundle) sibling(t *testing.T) *identity.Endpoint {
+	t.Helper()
+	e := *b.endpoint
+	e.ID, e.Slug = uuid.Must(uuid.NewV7()), "sibling-1"
+	_, err := b.Pool.Exec(t.Context(), `
+		INSERT INTO endpoints (id, human_id, agent_id, slug, queues, verbs) VALUES ($1, $2, $3, $4, $5, $6)`,
+		e.ID, e.HumanID, e.AgentID, e.Slug, e.Queues, e.Verbs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &e
 }
 
 func TestREQ18_AHumanReadsOnlyTheirOwn(t *testing.T) {
