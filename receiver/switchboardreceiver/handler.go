@@ -157,7 +157,7 @@ func (h *handler) authenticate(r *request) (*identity.Endpoint, *refusal) {
 	if !ok {
 		return nil, refusedCredential
 	}
-	endpoint, err := h.owner.Authenticate(r.Context(), token)
+	endpoint, err := h.owner.ResolveCredential(r.Context(), token)
 	switch {
 	case err == nil:
 		return endpoint, nil

@@ -77,7 +77,7 @@ func newFakeOwner(t testing.TB) *fakeOwner {
 	}
 }
 
-func (o *fakeOwner) Authenticate(_ context.Context, token string) (*identity.Endpoint, error) {
+func (o *fakeOwner) ResolveCredential(_ context.Context, token string) (*identity.Endpoint, error) {
 	if o.authentication != nil {
 		return nil, o.authentication
 	}

@@ -15,9 +15,9 @@ import (
 
 // owner is what the receiver needs of the switchboard extension, which owns the database and the listener.
 type owner interface {
-	// Authenticate finds the endpoint of a bearer token. It returns identity.ErrUnauthenticated for one that is
+	// ResolveCredential finds the endpoint of a bearer token. It returns identity.ErrUnauthenticated for one that is
 	// missing, unknown, revoked or expired, and any other error when the store fails.
-	Authenticate(ctx context.Context, token string) (*identity.Endpoint, error)
+	ResolveCredential(ctx context.Context, token string) (*identity.Endpoint, error)
 	// OTLPEnabled reports whether the operator has switched ingest on (REQ-21).
 	OTLPEnabled() bool
 	// Settings reads the caps, which may change while the receiver runs.
