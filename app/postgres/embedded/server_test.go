@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -238,6 +239,28 @@ func TestStart_IgnoresALockFileWhoseNumberBelongsToAnotherProcess(t *testing.T) 
 		t.Fatal(err)
 	}
 	run(t, connect(t, start(t, dir).URL(embedded.Database)), "SELECT 1")
+}
+
+func TestStart_RefusesDataThatAServerStartedByHandUses(t *testing.T) {
+	t.Parallel()
+	dir := postgrestest.DataDir(t)
+	data := filepath.Join(dir, "data")
+	byHand := exec.Command("sleep", "1000") // all that shows is where it works
+	byHand.Dir = data
+	if err := byHand.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer byHand.Wait()
+	defer byHand.Process.Kill()
+	pid := byHand.Process.Pid
+	if err := os.WriteFile(filepath.Join(data, "postmaster.pid"), fmt.Appendf(nil, "%d\n%s\n", pid, data), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := embedded.Start(t.Context(), embedded.Options{Dir: dir})
+	want := fmt.Sprintf("PostgreSQL process %d was started by hand in the data folder %s; stop it", pid, dir)
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
 }
 
 func TestStart_RefusesTheDataOfAVersionThatIsNotInstalled(t *testing.T) {

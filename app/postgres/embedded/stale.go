@@ -90,7 +90,7 @@ func (s *Server) clearStale(ctx context.Context) error {
 // removeLockFiles removes the files by which a postmaster that is gone would still be respected when its number was
 // given to another process. PostgreSQL's own shared memory check stays as the second line.
 func (s *Server) removeLockFiles(postmaster int) error {
-	if cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", postmaster)); err == nil && cwd == s.data {
+	if s.worksIn(postmaster) {
 		return fmt.Errorf("PostgreSQL process %d was started by hand in the data folder %s; stop it", postmaster, s.dir)
 	}
 	for _, path := range []string{
@@ -105,8 +105,8 @@ func (s *Server) removeLockFiles(postmaster int) error {
 	return nil
 }
 
-// serverProcesses are the live processes of the named cluster. A zombie has no command line, so it does not count:
-// in a container without a reaping init it would stay for ever.
+// serverProcesses are the processes of the named cluster that are not gone. A zombie is: in a container without a
+// reaping init it would stay for ever.
 func (s *Server) serverProcesses(name string) []int {
 	entries, _ := os.ReadDir("/proc")
 	var found []int
@@ -116,17 +116,29 @@ func (s *Server) serverProcesses(name string) []int {
 			continue
 		}
 		cmdline, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "cmdline"))
-		if err != nil || !bytes.Contains(cmdline, []byte(name)) {
+		if err != nil {
 			continue
 		}
-		// Anybody may write anything into a command line; only the account that runs the server counts.
-		info, err := entry.Info()
-		if err != nil || int(info.Sys().(*syscall.Stat_t).Uid) != s.account.uid {
-			continue
+		ours := bytes.Contains(cmdline, []byte(name)) && s.runsAsAccount(entry)
+		// A process that is ending loses its memory, and with it its command line, before its working directory.
+		ending := len(cmdline) == 0 && s.worksIn(pid)
+		if ours || ending {
+			found = append(found, pid)
 		}
-		found = append(found, pid)
 	}
 	return found
+}
+
+// runsAsAccount keeps us from signalling a stranger: anybody may write anything into a command line.
+func (s *Server) runsAsAccount(process fs.DirEntry) bool {
+	info, err := process.Info()
+	return err == nil && int(info.Sys().(*syscall.Stat_t).Uid) == s.account.uid
+}
+
+// worksIn says whether the process has the cluster as its working directory, as every server process does.
+func (s *Server) worksIn(pid int) bool {
+	cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
+	return err == nil && cwd == s.data
 }
 
 // readPostmaster reads which process serves data, 0 for none, and whether it accepts connections: the first and the
