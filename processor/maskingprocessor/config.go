@@ -1,0 +1,4 @@
+package maskingprocessor
+
+// Config has no keys: there is no pipeline in which a credential should be stored.
+type Config struct{}
