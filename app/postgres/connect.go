@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,24 +46,16 @@ func newPool(url, name string, cfg, defaults PoolConfig) (*pgxpool.Pool, error) 
 	if pool.ConnConfig, err = parseURL(url); err != nil {
 		return nil, err
 	}
-	pool.MaxConns = or(cfg.MaxConns, defaults.MaxConns)
+	pool.MaxConns = cmp.Or(cfg.MaxConns, defaults.MaxConns)
 	for param, value := range map[string]string{
 		"application_name":                    name,
-		"statement_timeout":                   milliseconds(or(cfg.StatementTimeout, defaults.StatementTimeout)),
-		"lock_timeout":                        milliseconds(or(cfg.LockTimeout, defaults.LockTimeout)),
-		"idle_in_transaction_session_timeout": milliseconds(or(cfg.IdleInTransactionTimeout, defaults.IdleInTransactionTimeout)),
+		"statement_timeout":                   milliseconds(cmp.Or(cfg.StatementTimeout, defaults.StatementTimeout)),
+		"lock_timeout":                        milliseconds(cmp.Or(cfg.LockTimeout, defaults.LockTimeout)),
+		"idle_in_transaction_session_timeout": milliseconds(cmp.Or(cfg.IdleInTransactionTimeout, defaults.IdleInTransactionTimeout)),
 	} {
 		pool.ConnConfig.RuntimeParams[param] = value
 	}
 	return pgxpool.NewWithConfig(context.Background(), pool)
-}
-
-func or[T comparable](value, fallback T) T {
-	var zero T
-	if value == zero {
-		return fallback
-	}
-	return value
 }
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

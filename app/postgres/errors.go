@@ -29,7 +29,6 @@ func Unavailable(err error) bool {
 	var network net.Error
 	return errors.As(err, &network) ||
 		pgconn.Timeout(err) ||
-		pgconn.SafeToRetry(err) ||
 		errors.Is(err, pgconn.ErrConnClosed) ||
 		errors.Is(err, puddle.ErrClosedPool) ||
 		errors.Is(err, context.DeadlineExceeded) ||
