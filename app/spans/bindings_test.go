@@ -1,6 +1,7 @@
 package spans_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,6 +42,35 @@ func TestBindings_TheFirstWinsAndNeverMoves(t *testing.T) {
 
 	b.upsert(t, []spans.Span{teach(b.todo, 1, 4), teach(other, 2, 5)}, 2, nil)
 	b.bindings(t, b.Endpoint, want)
+}
+
+// Two requests that teach the same trace at once: the one that commits first wins, and the other is stored all the same.
+func TestBindings_TheFirstToCommitWins(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	other := b.Todo(t)
+	first, err := b.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Rollback(context.WithoutCancel(t.Context()))
+	if _, err := first.Exec(t.Context(), `INSERT INTO todo_trace_bindings (endpoint_id, trace_id, todo_id)
+		VALUES ($1, $2, $3)`, b.Endpoint, []byte{0: 1, 15: 0}, other); err != nil {
+		t.Fatal(err)
+	}
+	stored := make(chan error, 1)
+	go func() {
+		_, err := b.store.Upsert(t.Context(), b.Endpoint, []spans.Span{teach(b.todo, 1, 0)})
+		stored <- err
+	}()
+	waitForLock(t, b.pool)
+	if err := first.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-stored; err != nil || len(b.read(t, b.todo)) != 1 {
+		t.Errorf("error %v", err)
+	}
+	b.bindings(t, b.Endpoint, map[[16]byte]spans.Binding{{1}: {TodoID: other}})
 }
 
 func TestBindings_AreTheEndpointsOwn(t *testing.T) {

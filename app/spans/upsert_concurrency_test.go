@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/switchboard-otel/switchboard/app/ledger"
 	"github.com/switchboard-otel/switchboard/app/postgres"
@@ -183,7 +184,7 @@ func TestUpsert_ADatabaseThatStopsMidwayIsTransient(t *testing.T) {
 		_, err := store.Upsert(t.Context(), tenant.Endpoint, batch)
 		failed <- err
 	}()
-	waitForLock(t, db)
+	waitForLock(t, db.Verbs)
 	server.Stop(t)
 	if err := <-failed; !postgres.Unavailable(err) {
 		t.Errorf("error %v: want a transient one", err)
@@ -206,10 +207,10 @@ func TestUpsert_ADatabaseThatStopsMidwayIsTransient(t *testing.T) {
 }
 
 // waitForLock returns when a session waits for another's row lock.
-func waitForLock(t *testing.T, db *postgres.DB) {
+func waitForLock(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
 	for waiting := 0; waiting == 0; {
-		err := db.Verbs.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
+		err := pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
 			WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting)
 		if err != nil {
 			t.Fatal(err)
