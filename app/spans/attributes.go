@@ -12,11 +12,11 @@ import (
 // Trim drops the attributes beyond MaxAttributes, by the order of decisions.md 24, and marks the span if it
 // did or if something was cut before. It bounds the work of masking; Seal has the last word.
 func Trim(attrs pcommon.Map, cut bool) {
-	if attrs.Len() >= MaxAttributes {
-		limit(attrs, cut, math.MaxInt)
-	} else if cut {
-		attrs.PutBool(TruncatedKey, true)
+	if attrs.Len() < MaxAttributes {
+		mark(attrs, cut)
+		return
 	}
+	limit(attrs, cut, math.MaxInt)
 }
 
 // Seal drops the attributes beyond MaxAttributes and MaxAttributesBytes, by the order of decisions.md 24, and
@@ -24,7 +24,43 @@ func Trim(attrs pcommon.Map, cut bool) {
 // is dropped alone: a shorter one behind it may still. Reserved attributes are left alone and not counted
 // (decisions.md 14).
 func Seal(attrs pcommon.Map, cut bool) {
+	if attrs.Len() < MaxAttributes && surelyFit(attrs) {
+		mark(attrs, cut)
+		return
+	}
 	limit(attrs, cut, MaxAttributesBytes)
+}
+
+func mark(attrs pcommon.Map, cut bool) {
+	if cut {
+		attrs.PutBool(TruncatedKey, true)
+	}
+}
+
+// surelyFit spares most spans the measuring: it counts every byte of text as the longest escape, and gives up
+// on what it would have to walk.
+func surelyFit(attrs pcommon.Map) bool {
+	const (
+		escape  = len(`\u0000`)
+		double  = 330 // bytes of the longest one without an exponent
+		integer = 20
+	)
+	size := len(`{"` + TruncatedKey + `": true}`)
+	for key, v := range attrs.All() {
+		size += escape * len(key)
+		switch v.Type() {
+		case pcommon.ValueTypeStr:
+			size += escape * len(v.Str())
+		case pcommon.ValueTypeMap, pcommon.ValueTypeSlice, pcommon.ValueTypeBytes:
+			return false
+		case pcommon.ValueTypeDouble:
+			size += double
+		default:
+			size += integer
+		}
+		size += len(`"": "", `)
+	}
+	return size <= MaxAttributesBytes
 }
 
 func limit(attrs pcommon.Map, cut bool, mostBytes int) {
@@ -39,9 +75,7 @@ func limit(attrs pcommon.Map, cut bool, mostBytes int) {
 	if len(candidates) > most || size > mostBytes {
 		drop(attrs, choose(candidates, most, mostBytes))
 	}
-	if cut && !marked {
-		attrs.PutBool(TruncatedKey, true)
-	}
+	mark(attrs, cut)
 }
 
 // candidate is an attribute that may be kept.
