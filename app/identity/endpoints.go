@@ -83,7 +83,7 @@ func (p *VendParams) normalize() error {
 	case !printable(p.Name, 128):
 		return fault.InvalidArgument("name", "must be 1 to 128 bytes of printable text")
 	case p.Kind != nil && !printable(*p.Kind, 64):
-		return fault.InvalidArgument("agent", "must be 1 to 64 bytes of printable text")
+		return fault.InvalidArgument("agent_kind", "must be 1 to 64 bytes of printable text")
 	case len(p.Queues) > 64 || slices.ContainsFunc(p.Queues, func(q string) bool { return !ValidQueue(q) }):
 		return fault.InvalidArgument("queues", "must be at most 64 names of lower-case letters, digits, '.', '_' or '-', 64 bytes at most; quarantine is reserved")
 	case slices.ContainsFunc(p.Verbs, func(v string) bool { return !slices.Contains(DrainVerbs, v) }):

@@ -55,6 +55,7 @@ func newPool(url, name string, cfg, defaults PoolConfig) (*pgxpool.Pool, error) 
 	} {
 		pool.ConnConfig.RuntimeParams[param] = value
 	}
+	InUTC(pool)
 	return pgxpool.NewWithConfig(context.Background(), pool)
 }
 

@@ -75,6 +75,10 @@ func cleanSummary(summary *string) (kept *string, truncated bool) {
 	return &cut, truncated
 }
 
+// maxJSONDepth bounds how deeply a document may nest. Readers give up on deep ones, and a todo whose payload
+// its worker cannot read would be claimed again and again.
+const maxJSONDepth = 512
+
 // CheckJSON accepts any JSON document that the store can hold and every reader can read back.
 func CheckJSON(name string, doc json.RawMessage) error {
 	switch {
@@ -87,7 +91,34 @@ func CheckJSON(name string, doc json.RawMessage) error {
 	case holdsNUL(doc):
 		return fault.InvalidArgument(name, "must not contain the character U+0000")
 	}
-	return nil
+	return checkReadable(name, doc)
+}
+
+// checkReadable walks valid JSON once for what ordinary readers choke on.
+func checkReadable(name string, doc json.RawMessage) error {
+	tokens := json.NewDecoder(bytes.NewReader(doc))
+	tokens.UseNumber()
+	for depth := 0; ; {
+		token, err := tokens.Token()
+		if err != nil {
+			return nil // the end: the document was valid
+		}
+		switch token := token.(type) {
+		case json.Delim:
+			if token == '{' || token == '[' {
+				depth++
+			} else {
+				depth--
+			}
+			if depth > maxJSONDepth {
+				return fault.InvalidArgument(name, "must not nest deeper than 512 levels")
+			}
+		case json.Number:
+			if _, err := token.Float64(); err != nil {
+				return fault.InvalidArgument(name, "must not hold a number beyond the range of a double")
+			}
+		}
+	}
 }
 
 // holdsNUL looks for the escape of U+0000, which PostgreSQL cannot hold as text. An escaped backslash

@@ -168,7 +168,8 @@ func TestResult_ThatCannotBeStoredIsInvalid(t *testing.T) {
 	b := setup(t)
 	id := b.push(t)
 	b.claim(t, id, queue.ClaimParams{})
-	for _, doc := range []string{`{"a":"\u0000"}`, `{`, "\"\xff\"", `"` + strings.Repeat("a", queue.MaxJSON) + `"`} {
+	deep := strings.Repeat("[", 513) + strings.Repeat("]", 513)
+	for _, doc := range []string{deep, `{"a":1e400}`, `{"a":"\u0000"}`, `{`, "\"\xff\"", `"` + strings.Repeat("a", queue.MaxJSON) + `"`} {
 		_, err := b.queue.Complete(t.Context(), b.endpoint, id, queue.Report{}, raw(doc))
 		wantCode(t, err, fault.Invalid)
 	}

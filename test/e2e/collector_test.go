@@ -267,13 +267,15 @@ func (c *collector) vend(name string) vended {
 func (c *collector) push(v vended, title string) (id string) {
 	c.t.Helper()
 	var answer struct {
-		ID string `json:"id"`
+		Todo struct {
+			ID string `json:"id"`
+		} `json:"todo"`
 	}
 	c.cliJSON(&answer, "todo", "push", v.Slug, title)
-	if answer.ID == "" {
+	if answer.Todo.ID == "" {
 		c.t.Fatal("todo push printed no id")
 	}
-	return answer.ID
+	return answer.Todo.ID
 }
 
 // trail is what `todo show --json` prints, as far as the tests look.

@@ -17,13 +17,17 @@ import (
 // human sees the attempt with its spans.
 func TestAgent_ClaimsExportsAndCompletes(t *testing.T) {
 	t.Parallel()
-	c := start(t)
+	c := start(t, withEnv("TZ=Asia/Tokyo"))
 	v := c.vend("my bot")
 	id := c.push(v, "retry on 502")
 	s := agent(t, v)
 	claim := must[claimed](t, s, "claim_next", nil)
 	stockSpans(t, v, claim.Traceparent)
 	must[any](t, s, "complete", map[string]any{"id": id, "summary": "done", "result": map[string]any{"pr": 7}})
+	res := request(t, http.MethodGet, c.url+"/api/v1/todos/"+id, nil, "Authorization", "Bearer "+cliToken(t, c))
+	if strings.Contains(res.body, "+09:00") || !strings.Contains(res.body, `Z"`) {
+		t.Errorf("times are shown in the server's zone: %s", res.body)
+	}
 	tr := c.trail(id)
 	if tr.State != "done" || len(tr.Attempts) != 1 || len(tr.Spans) != 3 {
 		t.Fatalf("%+v", tr)

@@ -42,7 +42,7 @@ func New(t testing.TB) *DB {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.ConnConfig.RuntimeParams["timezone"] = "UTC"
+	postgres.InUTC(cfg)
 	cfg.MaxConns = 16 // enough for tests of contention whatever the number of cores
 	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
 	if err != nil {
