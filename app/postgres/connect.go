@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/switchboard-otel/switchboard/app/postgres/embedded"
+	"github.com/switchboard-otel/switchboard/app/postgres/utc"
 )
 
 // connectTimeout bounds one attempt to connect when the URL names no connect_timeout of its own.
@@ -55,7 +56,7 @@ func newPool(url, name string, cfg, defaults PoolConfig) (*pgxpool.Pool, error) 
 	} {
 		pool.ConnConfig.RuntimeParams[param] = value
 	}
-	InUTC(pool)
+	utc.Times(pool)
 	return pgxpool.NewWithConfig(context.Background(), pool)
 }
 

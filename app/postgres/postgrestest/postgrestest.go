@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/switchboard-otel/switchboard/app/postgres/utc"
 )
 
 // DB is a database that no other test sees.
@@ -42,7 +44,7 @@ func New(t testing.TB) *DB {
 	if err != nil {
 		t.Fatal(err)
 	}
-	postgres.InUTC(cfg)
+	utc.Times(cfg)
 	cfg.MaxConns = 16 // enough for tests of contention whatever the number of cores
 	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
 	if err != nil {

@@ -1,4 +1,5 @@
-package postgres
+// Package utc makes pools read times in UTC.
+package utc
 
 import (
 	"context"
@@ -9,9 +10,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// InUTC makes every time that the pool's connections read be in UTC, whatever zone the process runs in: a
+// Times makes every time that the pool's connections read be in UTC, whatever zone the process runs in: a
 // surface that shows a time shows it as the database has it.
-func InUTC(cfg *pgxpool.Config) {
+func Times(cfg *pgxpool.Config) {
 	cfg.ConnConfig.RuntimeParams["timezone"] = "UTC"
 	cfg.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
 		conn.TypeMap().RegisterType(&pgtype.Type{
