@@ -91,6 +91,7 @@ func TestString_KeepsWhatStandsAroundACredential(t *testing.T) {
 		"KEY_sk-" + a36:                                "KEY_[REDACTED]",
 		"keysk-ant-api03-" + a36:                       "key[REDACTED]",
 		"ghp_" + a36 + "ghp_" + a36:                    "[REDACTED]",
+		"AKIAIOSFODNN7EXAMPLE" + "sk-" + a16:           "[REDACTED][REDACTED]",
 		"npm_" + a36 + "sbk_" + a36:                    "[REDACTED]",
 		"my_key_sbk_" + a16 + "/x":                     "my_key_[REDACTED]/x",
 		"sbk_" + a16 + ",ghp_" + a36 + ";xoxb-" + a16:  "[REDACTED],[REDACTED];[REDACTED]",

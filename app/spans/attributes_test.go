@@ -134,6 +134,12 @@ func TestSeal_REQ6_MeasuresWhatPostgreSQLMeasures(t *testing.T) {
 		if _, cut := m.Get(spans.TruncatedKey); cut || octets(m) != spans.MaxAttributesBytes {
 			t.Fatalf("%d bytes as PostgreSQL counts, cut %v; want all of the limit", octets(m), cut)
 		}
+		marked := pcommon.NewMap()
+		m.CopyTo(marked)
+		spans.Seal(marked, true)
+		if _, cut := marked.Get(spans.TruncatedKey); !cut || octets(marked) > spans.MaxAttributesBytes {
+			t.Fatalf("%d bytes as PostgreSQL counts, cut %v; want the marker to fit", octets(marked), cut)
+		}
 		m.PutStr(filler, strings.Repeat("x", room+1))
 		spans.Seal(m, false)
 		if _, cut := m.Get(spans.TruncatedKey); !cut || octets(m) > spans.MaxAttributesBytes {
