@@ -181,12 +181,19 @@ func eval[T any](b *tab, expression string) T {
 	return v
 }
 
-// wait waits until an expression is true.
+// wait waits until an expression is true, across the navigations that lead there.
 func (b *tab) wait(expression string) {
 	b.t.Helper()
-	if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression)); err != nil {
-		b.t.Fatalf("waiting for %s: %v", expression, err)
+	for b.ctx.Err() == nil {
+		_, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression))
+		if err == nil {
+			return
+		}
+		if !strings.Contains(err.Error(), "context") { // the document that was asked has gone
+			b.t.Fatalf("waiting for %s: %v", expression, err)
+		}
 	}
+	b.t.Fatalf("waiting for %s: %v", expression, b.ctx.Err())
 }
 
 func (b *tab) shot() []byte {

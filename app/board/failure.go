@@ -89,10 +89,12 @@ func (b *board) refuse(w http.ResponseWriter, r *http.Request, f failure) {
 }
 
 func (b *board) show(w http.ResponseWriter, r *http.Request, v viewer, f failure) {
-	s := shell{Title: f.Title, Viewer: v, Health: health{Answers: f.Status != http.StatusServiceUnavailable}}
+	s := shell{Title: f.Title, Viewer: v, Version: b.Version, Health: health{Answers: f.Status != http.StatusServiceUnavailable}}
 	if f.Again {
 		w.Header().Set("Retry-After", "10")
-		w.Header().Set("Refresh", "10")
+		if r.Method == http.MethodGet {
+			w.Header().Set("Refresh", "10")
+		}
 	}
 	if err := b.render(w, r, f.Status, failurePage(s, f)); err != nil {
 		b.Log.Error("the page of a failure could not be rendered", zap.Error(err))

@@ -126,28 +126,6 @@ func filtersOf(counts []trail.Count) []filter {
 	return out
 }
 
-// actionWords says what a human did to a todo, by the name the activity log keeps.
-func actionWords(action string) string {
-	words := map[string]string{
-		"claim":    "claimed it",
-		"complete": "completed it",
-		"fail":     "marked it failed",
-		"retry":    "asked for a retry now",
-		"extend":   "extended the lease",
-		"release":  "released it",
-		"cancel":   "canceled it",
-	}[action]
-	if words == "" {
-		return "acted on it"
-	}
-	return words
-}
-
-// viaWords says by which way a human acted.
-func viaWords(via string) string {
-	return map[string]string{"board": "on the Board", "api": "over the API", "cli": "from the command line"}[via]
-}
-
 func orEmpty(s *string) string {
 	if s == nil {
 		return ""

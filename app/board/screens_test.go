@@ -11,7 +11,7 @@ import (
 // gallery is a Board with something on every page.
 type gallery struct {
 	*house
-	relay, live uuid.UUID
+	relay, live, nasty uuid.UUID
 }
 
 func newGallery(t testing.TB) *gallery {
@@ -21,12 +21,22 @@ func newGallery(t testing.TB) *gallery {
 	g := &gallery{house: h}
 	g.relay = h.relay(ep)
 	g.live = h.variety(ep, docs)
+	g.nasty = h.hostile(h.vend(h.owner, "hostile", "h"))
 	return g
 }
 
-// pages are the screens, by name.
-func (g *gallery) pages() map[string]string {
-	return map[string]string{"todos": "/todos", "todo": todoPath(g.relay), "todo-live": todoPath(g.live)}
+// visit is a page and who looks at it; nil is nobody.
+type visit struct {
+	path string
+	as   *browserless
+}
+
+// visits are the screens, by name.
+func (g *gallery) visits(me, newcomer *browserless) map[string]visit {
+	return map[string]visit{
+		"login": {"/login", nil}, "empty": {"/", newcomer}, "missing": {"/todos/td_x", me},
+		"todos": {"/todos", me}, "todo": {todoPath(g.relay), me}, "todo-live": {todoPath(g.live), me}, "todo-hostile": {todoPath(g.nasty), me},
+	}
 }
 
 // TestScreens writes the screens of the documentation into the folder that SWITCHBOARD_SCREENS names.
@@ -36,11 +46,11 @@ func TestScreens(t *testing.T) {
 		t.Skip("SWITCHBOARD_SCREENS names no folder")
 	}
 	g := newGallery(t)
-	me := g.signedIn(g.owner)
+	me, newcomer := g.signedIn(g.owner), g.signedIn(g.human("Newcomer"))
 	for _, l := range looks {
-		b := g.open(t, me, l)
-		for name, path := range g.pages() {
-			b.visit(path)
+		for name, v := range g.visits(me, newcomer) {
+			b := g.open(t, v.as, l)
+			b.visit(v.path)
 			eval[bool](b, `document.fonts.ready.then(() => true)`)
 			if err := os.WriteFile(filepath.Join(folder, name+"-"+l.String()+".png"), b.shot(), 0o644); err != nil {
 				t.Fatal(err)

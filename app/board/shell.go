@@ -48,6 +48,8 @@ type shell struct {
 	Here   string // the path of the rail's current place
 	Viewer viewer
 	Health health
+
+	Version string // of this server, for the signed-in
 }
 
 // health is the database's state in words.
@@ -71,7 +73,7 @@ func (h health) in() string {
 }
 
 func (b *board) shell(r *http.Request, v viewer, title, here string) shell {
-	return shell{Title: title, Here: here, Viewer: v, Health: b.health(r.Context())}
+	return shell{Title: title, Here: here, Viewer: v, Health: b.health(r.Context()), Version: b.Version}
 }
 
 func (b *board) health(ctx context.Context) health {

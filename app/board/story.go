@@ -1,6 +1,7 @@
 package board
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -117,6 +118,38 @@ func spanName(s *spans.Span) string {
 // tellsTool reports whether a row must say its tool because the span's name does not.
 func tellsTool(s *spans.Span) bool { return s.Tool != "" && !strings.Contains(s.Name, s.Tool) }
 
+// deadWords says why nothing re-queues a dead letter.
+func deadWords(v *todoView) string {
+	switch t := v.Todo; {
+	case t.EndpointRevoked:
+		return "Its endpoint was revoked."
+	case t.Attempt < t.MaxAttempts:
+		return fmt.Sprintf("Its worker gave it up at attempt %d of %d.", t.Attempt, t.MaxAttempts)
+	default:
+		return fmt.Sprintf("It used %d of %d attempts.", t.Attempt, t.MaxAttempts)
+	}
+}
+
+// heardWords goes on after workingWords, before the time of the last heartbeat.
+func heardWords(a *queue.Attempt) string {
+	if a.LastHeartbeatAt == nil {
+		return ", no heartbeat yet"
+	}
+	return ", last heartbeat "
+}
+
+// deedWords says what a human did to a todo, and by which way.
+func deedWords(e *queue.ActivityEntry) string {
+	var detail struct{ Action, Via string }
+	_ = json.Unmarshal(e.Detail, &detail) // what does not say it, did something
+	did := map[string]string{
+		"claim": "claimed it", "complete": "completed it", "fail": "marked it failed", "retry": "asked for a retry now",
+		"extend": "extended the lease", "release": "released it", "cancel": "canceled it",
+	}[detail.Action]
+	by := map[string]string{"board": " on the Board", "api": " over the API", "cli": " from the command line"}[detail.Via]
+	return cmp.Or(did, "acted on it") + by
+}
+
 // workingWords says what the holder of a todo does.
 func workingWords(v *todoView) string {
 	if v.Todo.State == queue.StateClaimed {
@@ -140,4 +173,10 @@ func ownerLabel(v *todoView) string {
 		return "human:" + v.Viewer
 	}
 	return "agent:" + v.Todo.AgentName
+}
+
+// limitWords says how much of an attempt a waterfall shows.
+func limitWords(t trace) string {
+	return fmt.Sprintf("The first %s of %s spans in start order. The numbers above count the first %s.",
+		grouped(int64(t.Waterfall.Shown)), grouped(int64(max(t.Count.Stored, t.Waterfall.Total))), grouped(int64(t.Waterfall.Total)))
 }

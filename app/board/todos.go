@@ -115,3 +115,13 @@ func queuesOf(endpoints []identity.Endpoint) []string {
 	slices.Sort(all)
 	return slices.Compact(all)
 }
+
+// hand names an endpoint that a todo can be pushed to; empty when there is none.
+func (l list) hand() string {
+	for _, e := range l.Endpoints {
+		if e.RevokedAt == nil && (e.ExpiresAt == nil || e.ExpiresAt.After(l.Now)) {
+			return e.Slug
+		}
+	}
+	return ""
+}
