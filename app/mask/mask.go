@@ -37,10 +37,11 @@ type text struct {
 func (t *text) mask(n int) string {
 	var out strings.Builder
 	for i := 0; i < n && i+1 < len(t.s); i++ {
-		if !begins.has(t.s[i], t.s[i+1]) {
+		beginning := begins[t.s[i]][t.s[i+1]]
+		if beginning == 0 {
 			continue
 		}
-		from, to, ok := t.credentialAt(i)
+		from, to, ok := t.credentialAt(i, byBeginning[beginning])
 		if !ok || from >= n {
 			continue
 		}
@@ -61,9 +62,9 @@ func (t *text) mask(n int) string {
 	return out.String()
 }
 
-// credentialAt returns the bounds of the credential of the first pattern in the table that matches at i.
-func (t *text) credentialAt(i int) (from, to int, ok bool) {
-	for _, p := range byFirst[t.s[i]] {
+// credentialAt returns the bounds of the credential of the first of the patterns that matches at i.
+func (t *text) credentialAt(i int, candidates []*pattern) (from, to int, ok bool) {
+	for _, p := range candidates {
 		if !p.literalAt(t.s[i:]) || p.atWord && !atWordStart(t.s[t.done:i]) {
 			continue
 		}

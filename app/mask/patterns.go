@@ -108,33 +108,33 @@ func (p *pattern) literalAt(s string) bool {
 	return strings.HasPrefix(s, p.literal)
 }
 
-// byFirst has the patterns by the byte they begin with, begins the pairs of bytes that any of them begins
-// with: most text is passed over by looking at pairs.
+// begins finds the patterns that may stand at a place by the two bytes there: 0 is none, which is most text,
+// anything else an index into byBeginning.
 var (
-	byFirst [256][]*pattern
-	begins  pairs
+	begins      [256][256]uint8
+	byBeginning = [][]*pattern{nil}
 )
 
 func init() {
 	for i := range patterns {
 		p := &patterns[i]
-		lower, other := p.literal[:2], p.literal[:2]
-		if p.fold {
-			other = strings.ToUpper(lower)
-		}
-		byFirst[lower[0]] = append(byFirst[lower[0]], p)
-		if other[0] != lower[0] {
-			byFirst[other[0]] = append(byFirst[other[0]], p)
-		}
-		for _, first := range []byte{lower[0], other[0]} {
-			begins.add(first, lower[1])
-			begins.add(first, other[1])
+		for _, pair := range p.beginnings() {
+			at := &begins[pair[0]][pair[1]]
+			if *at == 0 {
+				*at = uint8(len(byBeginning))
+				byBeginning = append(byBeginning, nil)
+			}
+			byBeginning[*at] = append(byBeginning[*at], p)
 		}
 	}
 }
 
-// pairs is a set of pairs of bytes.
-type pairs [256][4]uint64
-
-func (p *pairs) add(a, b byte)      { p[a][b>>6] |= 1 << (b & 63) }
-func (p *pairs) has(a, b byte) bool { return p[a][b>>6]&(1<<(b&63)) != 0 }
+// beginnings returns the pairs of bytes that the pattern's literal may begin with.
+func (p *pattern) beginnings() [][2]byte {
+	a, b := p.literal[0], p.literal[1]
+	if !p.fold {
+		return [][2]byte{{a, b}}
+	}
+	upper := strings.ToUpper(p.literal)
+	return [][2]byte{{a, b}, {a, upper[1]}, {upper[0], b}, {upper[0], upper[1]}}
+}
