@@ -96,8 +96,12 @@ func (b *board) remember(w http.ResponseWriter, target string) {
 		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: b.secure})
 }
 
-// resume returns where to go after signing in, and forgets it.
+// resume returns where to go after signing in, and forgets it: where the link itself leads, as those that
+// `switchboard demo` prints do, else what the sign-in interrupted.
 func (b *board) resume(w http.ResponseWriter, r *http.Request) string {
+	if next := r.URL.Query().Get("next"); local(next) {
+		return next
+	}
 	c, err := r.Cookie(resumeCookie)
 	if err != nil {
 		return "/"
