@@ -92,13 +92,12 @@ func (s *Store) Heartbeat(ctx context.Context, ep *identity.Endpoint, id uuid.UU
 	return &r, err
 }
 
-// cleanNote masks credentials before it cuts, since a cut one would no longer be found, and on a window
-// larger than the cap, so that masking is bounded. A note of spaces is none.
+// cleanNote masks credentials before it cuts, since a token that was cut would no longer be found. A note of
+// spaces is none.
 func cleanNote(note *string) (kept *string, truncated bool) {
 	if note == nil || strings.TrimSpace(*note) == "" {
 		return nil, false
 	}
-	window, beyond := text.Cut(text.Clean(*note), 2*maxNote)
-	cut, truncated := text.Cut(mask.String(window), maxNote)
-	return &cut, truncated || beyond
+	cut, truncated := text.Cut(mask.String(text.Clean(*note)), maxNote)
+	return &cut, truncated
 }
