@@ -111,6 +111,24 @@ func TestSession_StoresNoToken(t *testing.T) {
 	}
 }
 
+// A token that was in the browser before signing in, planted or not, opens nothing afterwards.
+func TestSignIn_StartsUnderANewToken(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	me := h.signedIn(h.owner)
+	at, _ := url.Parse(h.server.URL)
+	before := me.Jar.Cookies(at)
+	me.post("/login/"+must(h.identity.NewLoginLink(t.Context(), h.owner.ID))(t), nil)
+	if got := me.get("/todos"); got.StatusCode != http.StatusOK {
+		t.Fatalf("the new session answers %d", got.StatusCode)
+	}
+	planted := h.stranger()
+	planted.Jar.SetCookies(at, before)
+	if got := planted.get("/todos"); got.Header.Get("Location") != "/login" {
+		t.Fatalf("the old token still opens: %d", got.StatusCode)
+	}
+}
+
 func TestSession_EndsWhenItsHumanSignsOut(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
