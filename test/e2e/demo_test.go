@@ -134,7 +134,11 @@ func (b *browser) pictures(demo demonstration) {
 			width, height int64
 		}{{"1280", 1280, 900}, {"390", 390, 844}} {
 			for name, url := range map[string]string{"todo": demo.Todos[0].URL, "todos": origin + "/todos"} {
-				b.do(chromedp.EmulateViewport(size.width, size.height), chromedp.Navigate(url))
+				height := size.height
+				if name == "todo" {
+					height *= 2 // down to the waterfall
+				}
+				b.do(chromedp.EmulateViewport(size.width, height), chromedp.Navigate(url))
 				b.number(`(document.cookie = "sb_theme=` + theme + `; path=/", 1)`)
 				b.do(chromedp.Navigate(url), chromedp.WaitVisible("main"))
 				png, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
