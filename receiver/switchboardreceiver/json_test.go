@@ -123,6 +123,7 @@ func TestJSON_SpellingsOfNumbersEnumsAndIDs(t *testing.T) {
 		"a field twice":     {`"name":"a","name":"b"`, func(s ptrace.Span) bool { return s.Name() == "b" }},
 		"an empty id":       {`"parentSpanId":""`, func(s ptrace.Span) bool { return s.ParentSpanID().IsEmpty() }},
 		"an escaped name":   {`"n\u0061me":"z"`, func(s ptrace.Span) bool { return s.Name() == "z" }},
+		"brackets in text":  {`"name":"\\\"]}[{\"\\","kind":2`, func(s ptrace.Span) bool { return s.Name() == `\"]}[{"\` && s.Kind() == ptrace.SpanKindServer }},
 		"exact integers":    {`"attributes":[{"key":"i","value":{"intValue":"-9223372036854775808"}}]`, func(s ptrace.Span) bool { v, _ := s.Attributes().Get("i"); return v.Int() == -1<<63 }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -164,6 +165,7 @@ func TestIDsOfWrongLength_AreUndecodableInBothEncodings(t *testing.T) {
 // nested is a span whose attribute, event and resource attributes hold values that lie depth deep.
 func nested(depth int, grow func(pcommon.Value) pcommon.Value, where func(ptrace.ResourceSpans) pcommon.Map) ptraceotlp.ExportRequest {
 	export := exportOf(1)
+	export.Traces().ResourceSpans().At(0).Resource().Attributes().PutStr("service.name", "shallow")
 	value := where(export.Traces().ResourceSpans().At(0)).PutEmpty("deep")
 	for range depth {
 		value = grow(value)
@@ -219,7 +221,12 @@ func TestNesting_MegabytesOfBracketsAreRefused(t *testing.T) {
 		"escaped values": wrappedBefore + `{"\u0061ttributes":[{"value":` + strings.Repeat(`{"arrayValue":{"values":[`, opened),
 		"unknown":        `{"x":` + strings.Repeat(`{"x":`, opened),
 		"arrays":         `{"x":` + strings.Repeat(`[`, opened),
+		// pdata takes a bracket that closes nothing for an empty element; whoever only counted would see no depth here.
+		"brackets that close nothing": wrappedBefore + `{"attributes":[{"value":` + strings.Repeat(`{"arrayValue":{"values":[},},},`, opened) + `{}}]}` + wrappedAfter,
 	} {
+		if _, ok := prepareJSON([]byte(body)); ok {
+			t.Errorf("%s: would reach the decoder", name)
+		}
 		if got := b.do(post(tracesPath, "application/json", []byte(body))).StatusCode; got != http.StatusBadRequest {
 			t.Errorf("%s: %d, want 400", name, got)
 		}
