@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/alexedwards/scs/v2"
-	"github.com/alexedwards/scs/v2/memstore"
 	"github.com/google/uuid"
 
 	"github.com/switchboard-otel/switchboard/app/identity"
@@ -38,15 +37,11 @@ const (
 
 // newSessions returns the session manager. The store sees only the SHA-256 of a session's token.
 func newSessions(store scs.CtxStore, secure bool, failed func(http.ResponseWriter, *http.Request, error)) *scs.SessionManager {
-	s := scs.New()
-	if unused, ok := s.Store.(*memstore.MemStore); ok {
-		unused.StopCleanup() // it runs a goroutine that would outlive the Board
+	return &scs.SessionManager{ // scs.New would start the clean-up of a store in memory that nothing stops
+		Store: store, HashTokenInStore: true, Codec: scs.GobCodec{},
+		IdleTimeout: idleLifetime, Lifetime: absoluteLifetime, ErrorFunc: failed,
+		Cookie: scs.SessionCookie{Name: sessionCookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: secure, Persist: true},
 	}
-	s.Store, s.HashTokenInStore = store, true
-	s.IdleTimeout, s.Lifetime = idleLifetime, absoluteLifetime
-	s.Cookie.Name, s.Cookie.Secure, s.Cookie.HttpOnly, s.Cookie.SameSite = sessionCookie, secure, true, http.SameSiteLaxMode
-	s.ErrorFunc = failed
-	return s
 }
 
 // viewer is who looks at a page.
