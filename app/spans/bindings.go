@@ -44,9 +44,10 @@ func (s *Store) Bindings(ctx context.Context, endpoint uuid.UUID, traces [][16]b
 
 const homesSQL = `
 SELECT s.trace_id, s.span_id, s.todo_id
-FROM unnest($3::bytea[], $4::bytea[]) AS i (trace_id, span_id)
-JOIN todos t ON t.id = ANY($2) AND t.endpoint_id = $1
-JOIN todo_spans s ON s.todo_id = t.id AND s.trace_id = i.trace_id AND s.span_id = i.span_id`
+FROM todos t
+CROSS JOIN unnest($3::bytea[], $4::bytea[]) AS i (trace_id, span_id)
+JOIN todo_spans s ON s.todo_id = t.id AND s.trace_id = i.trace_id AND s.span_id = i.span_id
+WHERE t.endpoint_id = $1 AND t.id = ANY($2)`
 
 // Homes returns which of these todos of the endpoint holds each span already. Where rules that look at the
 // time of a claim could choose again, binding asks here first: it decides only for spans that are not stored

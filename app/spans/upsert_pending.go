@@ -12,11 +12,20 @@ import (
 // the table was small would scan all of it until the next analyze.
 const planByIndex = `SET LOCAL enable_seqscan = off`
 
-const anyStoredSQL = `
-SELECT EXISTS (
-	SELECT FROM unnest($3::bytea[], $4::bytea[]) AS i (trace_id, span_id)
-	JOIN todo_spans s ON s.todo_id = $1 AND s.trace_id = i.trace_id AND s.span_id = i.span_id
-	JOIN todos t ON t.id = s.todo_id AND t.endpoint_id = $2)`
+// stored finds the row of incoming span i by one probe of the primary key, whatever the server knew of the
+// table's size when it planned. While a todo holds few spans, reading all of them, or looking through the
+// other index, seems as cheap, and such a plan would stay when there are thousands: LIMIT keeps the probe from
+// becoming a join, and an order that only the primary key has, for a range of one, decides for that index.
+const stored = `(
+	SELECT s.*, s.ctid AS place FROM todo_spans s
+	WHERE s.todo_id = $1 AND s.trace_id = i.trace_id AND s.span_id BETWEEN i.span_id AND i.span_id
+	ORDER BY s.span_id LIMIT 1) AS s`
+
+const inScope = `EXISTS (SELECT FROM todos t WHERE t.id = $1 AND t.endpoint_id = $2)`
+
+const isStoredSQL = `
+SELECT ` + inScope + ` AND EXISTS (
+	SELECT FROM todo_spans s WHERE s.todo_id = $1 AND s.trace_id = $3 AND s.span_id = $4)`
 
 const learnedSQL = `
 SELECT b.trace_id FROM todo_trace_bindings b WHERE b.endpoint_id = $1 AND b.trace_id = ANY($2)`
@@ -30,25 +39,22 @@ const corrects = `(i.end_at >= s.end_at AND
 	(nullif(i.parent_span_id, ''), i.name, i.kind, i.status_code, nullif(i.status_message, ''), i.start_at, i.end_at,
 		nullif(i.service_name, ''), nullif(i.tool, ''), i.category, i.attributes::jsonb))`
 
-const settledSQL = `
+const unsettledSQL = `
 SELECT i.nth
-FROM ` + incoming + `
-JOIN todo_spans s ON s.todo_id = $1 AND s.trace_id = i.trace_id AND s.span_id = i.span_id
-JOIN todos t ON t.id = s.todo_id AND t.endpoint_id = $2
-WHERE NOT ` + corrects
+FROM ` + incoming + ` LEFT JOIN LATERAL ` + stored + ` ON true
+WHERE NOT ` + inScope + ` OR CASE WHEN s.place IS NULL THEN true ELSE ` + corrects + ` END
+ORDER BY i.nth`
 
 // pending returns what of the batch is not in the database yet. It takes no lock: what another request
-// stores in the meantime, the write finds.
+// stores in the meantime, the write finds. One span tells whether it is worth comparing all of them: when
+// that one is not stored, there is something to write.
 func (b *todoBatch) pending(ctx context.Context, tx pgx.Tx, endpoint uuid.UUID) (*todoBatch, error) {
-	traces, spanIDs := make(byteaArray, len(b.spans)), make(byteaArray, len(b.spans))
-	for i, s := range b.spans {
-		traces[i], spanIDs[i] = s.TraceID[:], s.SpanID[:]
-	}
+	first := b.spans[0]
 	var look pgx.Batch
 	look.Queue(planByIndex)
-	var anyStored bool
-	look.Queue(anyStoredSQL, b.todo, endpoint, traces, spanIDs).QueryRow(func(row pgx.Row) error {
-		return row.Scan(&anyStored)
+	var isStored bool
+	look.Queue(isStoredSQL, b.todo, endpoint, first.TraceID[:], first.SpanID[:]).QueryRow(func(row pgx.Row) error {
+		return row.Scan(&isStored)
 	})
 	var learned [][]byte
 	if len(b.learn) > 0 {
@@ -61,28 +67,20 @@ func (b *todoBatch) pending(ctx context.Context, tx pgx.Tx, endpoint uuid.UUID) 
 		return nil, err
 	}
 	pending := &todoBatch{todo: b.todo, spans: b.spans, learn: without(b.learn, learned)}
-	if !anyStored {
+	if !isStored {
 		return pending, nil
 	}
-	rows, err := tx.Query(ctx, settledSQL, b.columns(endpoint)...)
+	rows, err := tx.Query(ctx, unsettledSQL, b.columns(endpoint)...)
 	if err != nil {
 		return nil, err
 	}
-	settled := make([]bool, len(b.spans))
-	var nth int
-	if _, err := pgx.ForEachRow(rows, []any{&nth}, func() error {
-		settled[nth-1] = true
-		return nil
-	}); err != nil {
-		return nil, err
-	}
 	pending.spans = nil
-	for i, s := range b.spans {
-		if !settled[i] {
-			pending.spans = append(pending.spans, s)
-		}
-	}
-	return pending, nil
+	var nth int
+	_, err = pgx.ForEachRow(rows, []any{&nth}, func() error {
+		pending.spans = append(pending.spans, b.spans[nth-1])
+		return nil
+	})
+	return pending, err
 }
 
 func without(ids byteaArray, known [][]byte) byteaArray {

@@ -24,9 +24,8 @@ WITH clock AS MATERIALIZED (
 ), scope AS MATERIALIZED (
 	SELECT t.id FROM todos t WHERE t.id = $1 AND t.endpoint_id = $2
 ), arrived AS MATERIALIZED (
-	SELECT i.*, s.todo_id IS NULL AS fresh, CASE WHEN s.todo_id IS NULL THEN false ELSE ` + corrects + ` END AS corrects
-	FROM scope CROSS JOIN ` + incoming + `
-	LEFT JOIN todo_spans s ON s.todo_id = $1 AND s.trace_id = i.trace_id AND s.span_id = i.span_id
+	SELECT i.*, s.place, s.place IS NULL AS fresh, CASE WHEN s.place IS NULL THEN false ELSE ` + corrects + ` END AS corrects
+	FROM scope CROSS JOIN ` + incoming + ` LEFT JOIN LATERAL ` + stored + ` ON true
 ), held AS MATERIALIZED (
 	SELECT c.attempt_seq, c.stored FROM todo_span_counts c WHERE c.todo_id = $1
 ), in_attempt AS (
@@ -38,7 +37,7 @@ WITH clock AS MATERIALIZED (
 	SELECT a.nth, a.attempt_seq,
 		a.fits AND (SELECT coalesce(sum(stored), 0) FROM held) + count(*) FILTER (WHERE a.fits) OVER (ORDER BY a.nth) <= $18 AS fits
 	FROM in_attempt a
-), stored AS (
+), inserted AS (
 	INSERT INTO todo_spans (todo_id, attempt_seq, trace_id, span_id, parent_span_id, name, kind, status_code,
 		status_message, start_at, end_at, service_name, tool, category, attributes, received_at)
 	SELECT $1, nullif(a.attempt_seq, 0), a.trace_id, a.span_id, nullif(a.parent_span_id, ''), a.name, a.kind, a.status_code,
@@ -53,7 +52,7 @@ WITH clock AS MATERIALIZED (
 		service_name = nullif(a.service_name, ''), tool = nullif(a.tool, ''), category = a.category,
 		attributes = a.attributes::jsonb
 	FROM arrived a
-	WHERE a.corrects AND s.todo_id = $1 AND s.trace_id = a.trace_id AND s.span_id = a.span_id
+	WHERE a.corrects AND s.ctid = a.place AND s.todo_id = $1
 ), tally AS (
 	SELECT attempt_seq, count(*) FILTER (WHERE fits) AS stored, count(*) FILTER (WHERE NOT fits) AS dropped
 	FROM in_todo GROUP BY attempt_seq
