@@ -60,7 +60,6 @@ func scanSpan(row pgx.CollectableRow, todo uuid.UUID) (Span, error) {
 	copy(s.TraceID[:], trace)
 	copy(s.SpanID[:], span)
 	copy(s.ParentSpanID[:], parent)
-	s.StartAt, s.EndAt, s.ReceivedAt = s.StartAt.UTC(), s.EndAt.UTC(), s.ReceivedAt.UTC()
 	return s, nil
 }
 

@@ -25,7 +25,6 @@ var noon = time.Date(2026, 9, 27, 12, 0, 0, 0, time.UTC)
 type bundle struct {
 	*spanstest.Tenant
 	pool  *pgxpool.Pool
-	db    *postgrestest.DB
 	store *spans.Store
 	todo  uuid.UUID
 }
@@ -34,7 +33,7 @@ func setup(t testing.TB) *bundle {
 	t.Helper()
 	db := postgrestest.New(t)
 	tenant := spanstest.NewTenant(t, db.Pool)
-	b := &bundle{Tenant: tenant, pool: db.Pool, db: db, store: newStore(db.Pool), todo: tenant.Todo(t)}
+	b := &bundle{Tenant: tenant, pool: db.Pool, store: newStore(db.Pool), todo: tenant.Todo(t)}
 	tenant.Attempt(t, b.todo, spanstest.Attempt{Seq: 1, ClaimedAt: noon})
 	return b
 }

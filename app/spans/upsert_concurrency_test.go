@@ -108,6 +108,38 @@ func TestUpsert_ARemovedTodoIsUnboundAndNeverADeadlock(t *testing.T) {
 	}
 }
 
+// decisions.md 20: a heartbeat must not wait for an ingest. The writer here stands in the middle of its transaction,
+// with everything locked that it locks of the todo.
+func TestUpsert_AHeartbeatDoesNotWaitForAnIngest(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.upsert(t, numbered(b.todo, 0, 1), 1, nil)
+	holder, err := b.pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer holder.Rollback(context.WithoutCancel(t.Context()))
+	if _, err := holder.Exec(t.Context(), `SELECT FROM todo_span_counts WHERE todo_id = $1 FOR UPDATE`, b.todo); err != nil {
+		t.Fatal(err)
+	}
+	stored := make(chan error, 1)
+	go func() {
+		_, err := b.store.Upsert(t.Context(), b.Endpoint, numbered(b.todo, 1, 3))
+		stored <- err
+	}()
+	waitForLock(t, b.pool)
+	if _, err := b.pool.Exec(t.Context(), `WITH held AS (SELECT id FROM todos WHERE id = $1 FOR NO KEY UPDATE NOWAIT)
+		UPDATE todos SET updated_at = sb_now() WHERE id IN (SELECT id FROM held)`, b.todo); err != nil {
+		t.Errorf("heartbeat: %v", err)
+	}
+	if err := holder.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-stored; err != nil {
+		t.Error(err)
+	}
+}
+
 // refuseSpansOf makes the database refuse a todo's spans named poison, as a bug or a constraint would.
 func (b *bundle) refuseSpansOf(t *testing.T, todo uuid.UUID) {
 	t.Helper()
@@ -167,51 +199,82 @@ func TestUpsert_ADatabaseThatStopsMidwayIsTransient(t *testing.T) {
 	todos := []uuid.UUID{tenant.Todo(t), tenant.Todo(t)}
 	batch := slices.Concat(numbered(todos[0], 0, 3), numbered(todos[1], 0, 3))
 
-	// Somebody holds the second todo's ingest lock, so that the writer waits inside its transaction.
-	if _, err := store.Upsert(t.Context(), tenant.Endpoint, numbered(todos[1], 9, 10)); err != nil {
-		t.Fatal(err)
-	}
-	holder, err := db.Verbs.Begin(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer holder.Rollback(context.WithoutCancel(t.Context()))
-	if _, err := holder.Exec(t.Context(), `SELECT FROM todo_span_counts WHERE todo_id = $1 FOR UPDATE`, todos[1]); err != nil {
-		t.Fatal(err)
+	// The second todo's insert stands still, in a way that only the end of its session ends: a lock would be free as
+	// soon as its holder's session ended, perhaps before the writer's.
+	for _, statement := range []string{
+		`CREATE FUNCTION stand_still() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(3600); RETURN NEW; END'`,
+		`CREATE TRIGGER stand_still BEFORE INSERT ON todo_spans FOR EACH ROW WHEN (NEW.todo_id = '` + todos[1].String() + `')
+			EXECUTE FUNCTION stand_still()`,
+	} {
+		if _, err := db.Verbs.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
 	}
 	failed := make(chan error, 1)
 	go func() {
 		_, err := store.Upsert(t.Context(), tenant.Endpoint, batch)
 		failed <- err
 	}()
-	waitForLock(t, db.Verbs)
+	waitFor(t, db.Verbs, `wait_event = 'PgSleep'`)
 	server.Stop(t)
 	if err := <-failed; !postgres.Unavailable(err) {
 		t.Errorf("error %v: want a transient one", err)
 	}
 
 	server.Start(t)
-	outcome, err := store.Upsert(t.Context(), tenant.Endpoint, batch)
-	for postgres.Unavailable(err) { // connections that the pool does not know to be dead yet
-		outcome, err = store.Upsert(t.Context(), tenant.Endpoint, batch)
+	err = whenBack(func() error {
+		_, err := db.Verbs.Exec(t.Context(), `DROP TRIGGER stand_still ON todo_spans`)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
+	stored := func(want ...int) {
+		t.Helper()
+		for i, todo := range todos {
+			var rows []spans.Span
+			err := whenBack(func() (err error) {
+				rows, err = store.ForTodo(t.Context(), tenant.Human, todo, nil, 100)
+				return err
+			})
+			if err != nil || len(rows) != want[i] {
+				t.Errorf("todo %d: %d rows, want %d, error %v", i, len(rows), want[i], err)
+			}
+		}
+	}
+	stored(3, 0)
+	var outcome ledger.Outcome
+	err = whenBack(func() (err error) {
+		outcome, err = store.Upsert(t.Context(), tenant.Endpoint, batch)
+		return err
+	})
 	if err != nil || outcome.Stored != 6 {
 		t.Fatalf("outcome %+v, error %v", outcome, err)
 	}
-	for i, want := range []int{3, 4} {
-		rows, err := store.ForTodo(t.Context(), tenant.Human, todos[i], nil, 100)
-		if err != nil || len(rows) != want {
-			t.Errorf("todo %d: %d rows, error %v", i, len(rows), err)
-		}
+	stored(3, 3)
+}
+
+// whenBack repeats what fails on connections that their pool does not know to be dead yet.
+func whenBack(do func() error) error {
+	err := do()
+	for postgres.Unavailable(err) {
+		err = do()
 	}
+	return err
 }
 
 // waitForLock returns when a session waits for another's row lock.
 func waitForLock(t *testing.T, pool *pgxpool.Pool) {
 	t.Helper()
+	waitFor(t, pool, `wait_event_type = 'Lock'`)
+}
+
+// waitFor returns when a session of the database waits for what condition says.
+func waitFor(t *testing.T, pool *pgxpool.Pool, condition string) {
+	t.Helper()
 	for waiting := 0; waiting == 0; {
 		err := pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity
-			WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting)
+			WHERE datname = current_database() AND `+condition).Scan(&waiting)
 		if err != nil {
 			t.Fatal(err)
 		}

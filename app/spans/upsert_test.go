@@ -184,6 +184,27 @@ func TestUpsert_WhatTheDatabaseCannotHoldIsInvalidAlone(t *testing.T) {
 	}
 }
 
+func TestUpsert_AFieldAsLongAsItsCapIsStored(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	full := span(b.todo, 1)
+	full.Name = strings.Repeat("é", 128)
+	full.StatusMessage = strings.Repeat("m", 512)
+	full.ServiceName = strings.Repeat("s", 128)
+	full.Tool = strings.Repeat("t", 128)
+	full.Category = strings.Repeat("c", 64)
+	const stored = `{"a": ["", ":,{\"}"], "b": ""}` // as the database writes it
+	full.Attributes = []byte(`{"a":["",":,{\"}"],"b":"` + strings.Repeat("v", 16384-len(stored)) + `"}`)
+	b.upsert(t, []spans.Span{full}, 1, nil)
+	if n := query[int](t, b, `SELECT octet_length(attributes::text) FROM todo_spans`); n != 16384 {
+		t.Errorf("attributes of %d bytes: the test is to store 16384", n)
+	}
+
+	full.SpanID = [8]byte{9}
+	full.Attributes = append(full.Attributes[:len(full.Attributes)-2], `v"}`...)
+	b.upsert(t, []spans.Span{full}, 0, map[ledger.Reason]int{ledger.Invalid: 1})
+}
+
 // REQ-3, scenario "Foreign todo attribute", at the store: it joins the todo to the endpoint itself and trusts
 // nobody (decisions.md 15).
 func TestUpsert_AForeignTodoIsAsUnknownAsARandomOne(t *testing.T) {

@@ -94,13 +94,14 @@ func (b *bindingProcessor) bind(ctx context.Context, endpoint uuid.UUID, request
 	return binding.Bind(request, known), nil
 }
 
-// failed says what a failure of the store means for the request: worth a retry, or never. Nobody behind the
-// pipeline logs the cause.
+// failed says what a failure of the store means for the request: worth a retry, or never (decisions.md 3). It
+// logs the cause, because nobody behind it does.
 func (b *bindingProcessor) failed(err error, spans int) error {
-	b.log.Error("spans could not be bound", zap.Error(err), zap.Int("spans", spans))
 	if postgres.Unavailable(err) {
+		b.log.Warn("spans could not be bound now; the producer is told to send them again", zap.Error(err), zap.Int("spans", spans))
 		return err
 	}
+	b.log.Error("spans could not be bound", zap.Error(err), zap.Int("spans", spans))
 	return consumererror.NewPermanent(err)
 }
 

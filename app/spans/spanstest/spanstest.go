@@ -1,5 +1,6 @@
 // Package spanstest puts the rows that spans hang on into a test's database: an endpoint with its owner,
-// todos, attempts. It writes SQL of its own, so that tests of ingest depend on no state machine.
+// todos, attempts. It writes SQL of its own, so that tests of ingest depend on no state machine. Besides, it
+// reads the metrics that ingest counts into.
 package spanstest
 
 import (
