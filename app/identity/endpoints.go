@@ -86,16 +86,15 @@ func (p *VendParams) normalize() error {
 		return fault.InvalidArgument("agent_kind", "must be 1 to 64 bytes of printable text")
 	case len(p.Queues) > 64 || slices.ContainsFunc(p.Queues, func(q string) bool { return !ValidQueue(q) }):
 		return fault.InvalidArgument("queues", "must be at most 64 names of lower-case letters, digits, '.', '_' or '-', 64 bytes at most; quarantine is reserved")
-	case slices.ContainsFunc(p.Verbs, func(v string) bool { return !slices.Contains(DrainVerbs, v) }):
-		return fault.InvalidArgument("verbs", "must be among "+strings.Join(DrainVerbs, ", "))
-	case p.DefaultLeaseTTLSeconds != nil && (*p.DefaultLeaseTTLSeconds < 60 || *p.DefaultLeaseTTLSeconds > 86400):
-		return fault.InvalidArgument("default_lease_ttl_seconds", "must be 60 to 86400")
-	case p.DefaultMaxAttempts != nil && (*p.DefaultMaxAttempts < 1 || *p.DefaultMaxAttempts > 1000):
-		return fault.InvalidArgument("default_max_attempts", "must be 1 to 1000")
+	case slices.ContainsFunc(p.Verbs, func(v string) bool { return !slices.Contains(Verbs, v) }):
+		return fault.InvalidArgument("verbs", "must be among "+strings.Join(Verbs, ", "))
 	case p.ExpiresIn != nil && (*p.ExpiresIn < time.Minute || *p.ExpiresIn > 100*365*24*time.Hour):
 		return fault.InvalidArgument("expires_in_seconds", "must be 60 to 3153600000")
 	}
-	return nil
+	if err := checkLease(p.DefaultLeaseTTLSeconds); err != nil {
+		return err
+	}
+	return checkMaxAttempts(p.DefaultMaxAttempts)
 }
 
 // ValidQueue reports whether name can be a queue that agents see (decisions.md 45).
@@ -201,14 +200,9 @@ func (s *Store) Endpoints(ctx context.Context, human uuid.UUID) ([]Endpoint, err
 // Endpoint finds one of a human's endpoints by slug or ep_ id; a foreign one is unknown.
 func (s *Store) Endpoint(ctx context.Context, human uuid.UUID, ref string) (*Endpoint, error) {
 	id, slug := splitRef(ref)
-	var e Endpoint
-	err := s.pool.QueryRow(ctx, `
+	return scanEndpoint(s.pool.QueryRow(ctx, `
 		SELECT `+endpointColumns+` FROM endpoints e JOIN agents a ON a.id = e.agent_id
-		WHERE e.human_id = $1 AND (e.id = $2 OR e.slug = $3)`, human, id, slug).Scan(e.fields()...)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, fault.ErrEndpointNotFound
-	}
-	return &e, err
+		WHERE e.human_id = $1 AND (e.id = $2 OR e.slug = $3)`, human, id, slug))
 }
 
 // splitRef reads a reference as an id or as a slug; the other stays null and matches nothing.
@@ -226,24 +220,28 @@ func splitRef(ref string) (id *uuid.UUID, slug *string) {
 // open attempts closed as revoked, in one transaction. Revoking again changes nothing.
 func (s *Store) Revoke(ctx context.Context, human uuid.UUID, ref string) (*Endpoint, error) {
 	id, slug := splitRef(ref)
-	var e Endpoint
-	err := postgres.InTx(ctx, s.pool, func(tx pgx.Tx) error {
-		e = Endpoint{}
-		err := tx.QueryRow(ctx, `
+	return s.revoke(ctx, `e.human_id = $1 AND (e.id = $2 OR e.slug = $3)`, human, id, slug)
+}
+
+func (s *Store) revoke(ctx context.Context, which string, args ...any) (e *Endpoint, err error) {
+	var committed func()
+	err = postgres.InTx(ctx, s.pool, func(tx pgx.Tx) error {
+		e, err = scanEndpoint(tx.QueryRow(ctx, `
 			WITH clock AS MATERIALIZED (SELECT sb_now() AS now),
 			e AS (
-				UPDATE endpoints SET revoked_at = coalesce(revoked_at, clock.now) FROM clock
-				WHERE human_id = $1 AND (id = $2 OR slug = $3) RETURNING endpoints.*
+				UPDATE endpoints e SET revoked_at = coalesce(e.revoked_at, clock.now) FROM clock
+				WHERE `+which+` RETURNING e.*
 			)
-			SELECT `+endpointColumns+` FROM e JOIN agents a ON a.id = e.agent_id`,
-			human, id, slug).Scan(e.fields()...)
-		if errors.Is(err, pgx.ErrNoRows) {
-			return fault.ErrEndpointNotFound
-		}
+			SELECT `+endpointColumns+` FROM e JOIN agents a ON a.id = e.agent_id`, args...))
 		if err != nil {
 			return err
 		}
-		return s.work.DeadLetterEndpoint(ctx, tx, e.ID)
+		committed, err = s.work.DeadLetterEndpoint(ctx, tx, e.ID)
+		return err
 	})
-	return &e, err
+	if err != nil {
+		return nil, err
+	}
+	committed()
+	return e, nil
 }

@@ -28,12 +28,18 @@ const (
 	VerbComplete  = "complete"
 	VerbFail      = "fail"
 	VerbRelease   = "release"
+
+	VerbGetDefaultLease = "get_default_lease"
+	VerbSetDefaultLease = "set_default_lease"
 )
 
 // DrainVerbs are granted when nothing else is asked for.
 var DrainVerbs = []string{
 	VerbListTodos, VerbGetTodo, VerbClaim, VerbClaimNext, VerbHeartbeat, VerbComplete, VerbFail, VerbRelease,
 }
+
+// Verbs are all that can be granted. Those beyond the drain verbs are granted only by name.
+var Verbs = append(slices.Clone(DrainVerbs), VerbGetDefaultLease, VerbSetDefaultLease)
 
 // Human is an accountable person, identified by the pair of issuer and subject.
 type Human struct {
@@ -70,9 +76,10 @@ func (e *Endpoint) Matches(ref string) bool {
 	return ref == e.Slug || ref == typeid.Endpoint.Format(e.ID)
 }
 
-// Work is what must happen to an endpoint's todos when it is revoked, in the revocation's transaction.
+// Work is what must happen to an endpoint's todos when it is revoked, in the revocation's transaction;
+// committed is called after its commit.
 type Work interface {
-	DeadLetterEndpoint(ctx context.Context, tx pgx.Tx, endpoint uuid.UUID) error
+	DeadLetterEndpoint(ctx context.Context, tx pgx.Tx, endpoint uuid.UUID) (committed func(), err error)
 }
 
 // Store reads and writes identities.

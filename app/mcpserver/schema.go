@@ -52,6 +52,7 @@ var (
 		"lease_ttl_seconds": whole("How long the lease lasts without a heartbeat. Default: the endpoint's, else 300.", 1, 86400),
 		"claimant":          kind("string", "A label for who works on it, such as harness/box/run-7. Shown to people and later workers; cut to 128 bytes."),
 		"require_fence":     kind("boolean", "Return a lease_token that every later call on this attempt must carry."),
+		"request_id":        kind("string", "Any text of at most 64 bytes. The same one again returns the same attempt while that is open, so a lost answer costs nothing."),
 	}
 	reportArgs = join(idArgument, tokenArgument, schema{
 		"summary":  kind("string", "What was tried and why it stopped, for whoever claims this next. No secrets: it is replayed as it is. Cut to 2048 bytes."),
@@ -62,6 +63,10 @@ var (
 
 // What the verbs answer with.
 var (
+	leaseProperties = schema{
+		"default_lease_ttl_seconds":        nullable("integer", "This endpoint's, or null."),
+		"server_default_lease_ttl_seconds": kind("integer", "What applies where the endpoint has none."),
+	}
 	rowProperties = schema{
 		"id":               kind("string", "td_..."),
 		"queue":            kind("string", ""),

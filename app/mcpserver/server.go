@@ -186,7 +186,7 @@ func (s *server) handler(v verb) mcp.ToolHandler {
 		if c.err != nil {
 			return refusal(c.err), nil
 		}
-		answer, err := v.run(ctx, s.Queue, c)
+		answer, err := v.run(ctx, s, c)
 		if err != nil {
 			return s.failed(v, err), nil
 		}

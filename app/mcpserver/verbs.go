@@ -21,7 +21,7 @@ type verb struct {
 	input       schema
 	output      schema
 	readOnly    bool
-	run         func(ctx context.Context, q *queue.Store, c *call) (any, error)
+	run         func(ctx context.Context, s *server, c *call) (any, error)
 }
 
 // The warning that a model reads in the description of every verb that shows what another model wrote.
@@ -70,9 +70,12 @@ var verbs = []verb{
 	{
 		name:        identity.VerbClaimNext,
 		description: "Claim the oldest todo that is ready, or answer empty: true. Heartbeat before the lease ends, then complete, fail or release." + dataNotInstructions,
-		input:       object(join(claimArgs, schema{"queue": kind("string", "Only from this queue.")})),
-		output:      object(join(claimProperties, schema{"empty": kind("boolean", "Nothing is ready."), "todo": object(todoProperties)}), "empty"),
-		run:         claimNext,
+		input: object(join(claimArgs, schema{
+			"queue":        kind("string", "Only from this queue."),
+			"wait_seconds": whole("Wait this long for a todo before answering empty. Default 0.", 0, 30),
+		})),
+		output: object(join(claimProperties, schema{"empty": kind("boolean", "Nothing is ready."), "todo": object(todoProperties)}), "empty"),
+		run:    claimNext,
 	},
 	{
 		name:        identity.VerbHeartbeat,
@@ -108,9 +111,26 @@ var verbs = []verb{
 		output:      object(rowProperties, "id"),
 		run:         release,
 	},
+	{
+		name:        identity.VerbGetDefaultLease,
+		description: "Show how long this endpoint's leases last when a claim says nothing, and the server's own default.",
+		input:       object(schema{}),
+		output:      object(leaseProperties, "default_lease_ttl_seconds", "server_default_lease_ttl_seconds"),
+		readOnly:    true,
+		run:         getDefaultLease,
+	},
+	{
+		name:        identity.VerbSetDefaultLease,
+		description: "Change how long this endpoint's leases last when a claim says nothing. null returns to the server's default.",
+		input: object(schema{
+			"default_lease_ttl_seconds": schema{"type": []string{"integer", "null"}, "description": "60 to 86400, or null.", "minimum": 60, "maximum": 86400},
+		}),
+		output: object(leaseProperties, "default_lease_ttl_seconds", "server_default_lease_ttl_seconds"),
+		run:    setDefaultLease,
+	},
 }
 
-func listTodos(ctx context.Context, q *queue.Store, c *call) (any, error) {
+func listTodos(ctx context.Context, s *server, c *call) (any, error) {
 	p := queue.ListParams{
 		Queue: deref(c.word("queue")), State: queue.State(deref(c.word("state"))), DeadLetter: c.boolean("dead_letter"),
 		Limit: c.whole("limit"), Cursor: deref(c.word("cursor")),
@@ -118,7 +138,7 @@ func listTodos(ctx context.Context, q *queue.Store, c *call) (any, error) {
 	if c.err != nil {
 		return nil, c.err
 	}
-	rows, next, err := q.List(ctx, c.endpoint, p)
+	rows, next, err := s.Queue.List(ctx, c.endpoint, p)
 	answer := struct {
 		Todos []queue.Row `json:"todos"`
 		Next  *string     `json:"next_cursor"`
@@ -129,35 +149,35 @@ func listTodos(ctx context.Context, q *queue.Store, c *call) (any, error) {
 	return answer, err
 }
 
-func getTodo(ctx context.Context, q *queue.Store, c *call) (any, error) {
+func getTodo(ctx context.Context, s *server, c *call) (any, error) {
 	id, limit := c.todoID(), c.whole("attempts_limit")
 	if c.err != nil {
 		return nil, c.err
 	}
-	return q.Get(ctx, c.endpoint, id, limit)
+	return s.Queue.Get(ctx, c.endpoint, id, limit)
 }
 
 func (c *call) claimParams() queue.ClaimParams {
 	return queue.ClaimParams{
 		LeaseTTLSeconds: c.whole("lease_ttl_seconds"), Claimant: c.text("claimant"),
-		RequireFence: c.boolean("require_fence"), CallerTrace: c.trace,
+		RequireFence: c.boolean("require_fence"), RequestID: c.word("request_id"), CallerTrace: c.trace,
 	}
 }
 
-func claim(ctx context.Context, q *queue.Store, c *call) (any, error) {
+func claim(ctx context.Context, s *server, c *call) (any, error) {
 	id, p := c.todoID(), c.claimParams()
 	if c.err != nil {
 		return nil, c.err
 	}
-	return q.Claim(ctx, c.endpoint, id, p)
+	return s.Queue.Claim(ctx, c.endpoint, id, p)
 }
 
-func claimNext(ctx context.Context, q *queue.Store, c *call) (any, error) {
-	name, p := deref(c.word("queue")), c.claimParams()
+func claimNext(ctx context.Context, s *server, c *call) (any, error) {
+	name, p, wait := deref(c.word("queue")), c.claimParams(), c.whole("wait_seconds")
 	if c.err != nil {
 		return nil, c.err
 	}
-	claimed, err := q.ClaimNext(ctx, c.endpoint, name, p)
+	claimed, err := s.Queue.WaitNext(ctx, c.endpoint, name, p, wait)
 	if err != nil {
 		return nil, err
 	}
@@ -171,42 +191,64 @@ func claimNext(ctx context.Context, q *queue.Store, c *call) (any, error) {
 	}{Todo: claimed.Todo, ClaimFields: claimed.ClaimFields}, nil
 }
 
-func heartbeat(ctx context.Context, q *queue.Store, c *call) (any, error) {
+func heartbeat(ctx context.Context, s *server, c *call) (any, error) {
 	id := c.todoID()
 	p := queue.HeartbeatParams{LeaseTTLSeconds: c.whole("lease_ttl_seconds"), LeaseToken: c.exact("lease_token"), Note: c.text("note")}
 	if c.err != nil {
 		return nil, c.err
 	}
-	return q.Heartbeat(ctx, c.endpoint, id, p)
+	return s.Queue.Heartbeat(ctx, c.endpoint, id, p)
 }
 
 func (c *call) report() queue.Report {
 	return queue.Report{LeaseToken: c.exact("lease_token"), Summary: c.text("summary"), Artifact: c.word("artifact")}
 }
 
-func complete(ctx context.Context, q *queue.Store, c *call) (any, error) {
+func complete(ctx context.Context, s *server, c *call) (any, error) {
 	id, r, result := c.todoID(), c.report(), c.document("result")
 	if c.err != nil {
 		return nil, c.err
 	}
-	return q.Complete(ctx, c.endpoint, id, r, result)
+	return s.Queue.Complete(ctx, c.endpoint, id, r, result)
 }
 
-func fail(ctx context.Context, q *queue.Store, c *call) (any, error) {
+func fail(ctx context.Context, s *server, c *call) (any, error) {
 	id, r := c.todoID(), c.report()
 	p := queue.FailParams{Result: c.document("result"), Retry: c.boolean("retry"), RetryAfterSeconds: c.whole("retry_after_seconds")}
 	if c.err != nil {
 		return nil, c.err
 	}
-	return q.Fail(ctx, c.endpoint, id, r, p)
+	return s.Queue.Fail(ctx, c.endpoint, id, r, p)
 }
 
-func release(ctx context.Context, q *queue.Store, c *call) (any, error) {
+func release(ctx context.Context, s *server, c *call) (any, error) {
 	id, r := c.todoID(), c.report()
 	if c.err != nil {
 		return nil, c.err
 	}
-	return q.Release(ctx, c.endpoint, id, r)
+	return s.Queue.Release(ctx, c.endpoint, id, r)
+}
+
+// lease is what the default-lease verbs answer with.
+type lease struct {
+	Endpoint *int `json:"default_lease_ttl_seconds"`
+	Server   int  `json:"server_default_lease_ttl_seconds"`
+}
+
+func getDefaultLease(_ context.Context, _ *server, c *call) (any, error) {
+	return lease{c.endpoint.DefaultLeaseTTLSeconds, queue.DefaultLeaseTTL}, nil
+}
+
+func setDefaultLease(ctx context.Context, s *server, c *call) (any, error) {
+	ttl := c.whole("default_lease_ttl_seconds")
+	if c.err != nil {
+		return nil, c.err
+	}
+	e, err := s.Identity.SetDefaultLease(ctx, c.endpoint.ID, ttl)
+	if err != nil {
+		return nil, err
+	}
+	return lease{e.DefaultLeaseTTLSeconds, queue.DefaultLeaseTTL}, nil
 }
 
 func deref(s *string) string {

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,7 +42,7 @@ func closed(outcome, disposition string) string {
 
 var completeSQL = closed(`'completed'`, `'done'`) + `,
 	moved AS (
-		UPDATE todos t SET state = 'done', owner = NULL, lease_expires_at = NULL, result = $9, updated_at = clock.now
+		UPDATE todos t SET state = 'done', owner = NULL, lease_expires_at = NULL, interrupted_at = NULL, result = $9, updated_at = clock.now
 		FROM closed, clock WHERE t.id = closed.todo_id
 		RETURNING t.*
 	)
@@ -52,14 +53,17 @@ func (s *Store) Complete(ctx context.Context, ep *identity.Endpoint, id uuid.UUI
 	if err := CheckJSON("result", result); err != nil {
 		return nil, err
 	}
-	return s.finish(ctx, ep, id, r, completeSQL, jsonArg(result))
+	return s.finish(ctx, ep, id, s.summed(r, result), OutcomeCompleted, completeSQL, jsonArg(result))
 }
+
+// backoffSQL is when a failed todo t comes back, in seconds: 30, doubled per attempt, 15 minutes at most.
+const backoffSQL = `least(900, 30 * 2 ^ least(t.attempt - 1, 10))`
 
 var failSQL = closed(`'failed'`, `CASE WHEN $10 AND t.attempt < t.max_attempts THEN 'retry_scheduled' ELSE 'dead_lettered' END`) + `,
 	moved AS (
-		UPDATE todos t SET state = 'failed', owner = NULL, lease_expires_at = NULL, result = $9, updated_at = clock.now,
+		UPDATE todos t SET state = 'failed', owner = NULL, lease_expires_at = NULL, interrupted_at = NULL, result = $9, updated_at = clock.now,
 			next_retry_at = CASE WHEN $10 AND t.attempt < t.max_attempts THEN clock.now + make_interval(secs =>
-				coalesce($11::double precision, $12 * least(900, 30 * 2 ^ least(t.attempt - 1, 10)))) END
+				coalesce($11::double precision, $12 * ` + backoffSQL + `)) END
 		FROM closed, clock WHERE t.id = closed.todo_id
 		RETURNING t.*
 	)
@@ -76,12 +80,12 @@ func (s *Store) Fail(ctx context.Context, ep *identity.Endpoint, id uuid.UUID, r
 	}
 	retry := p.Retry == nil || *p.Retry
 	spread := 0.8 + 0.4*rand.Float64()
-	return s.finish(ctx, ep, id, r, failSQL, jsonArg(p.Result), retry, p.RetryAfterSeconds, spread)
+	return s.finish(ctx, ep, id, s.summed(r, p.Result), OutcomeFailed, failSQL, jsonArg(p.Result), retry, p.RetryAfterSeconds, spread)
 }
 
 var releaseSQL = closed(`'released'`, `'requeued'`) + `,
 	moved AS (
-		UPDATE todos t SET state = 'pending', owner = NULL, lease_expires_at = NULL, updated_at = clock.now
+		UPDATE todos t SET state = 'pending', owner = NULL, lease_expires_at = NULL, interrupted_at = NULL, updated_at = clock.now
 		FROM closed, clock WHERE t.id = closed.todo_id
 		RETURNING t.*
 	)
@@ -89,10 +93,14 @@ var releaseSQL = closed(`'released'`, `'requeued'`) + `,
 
 // Release hands a todo back at once and without a verdict. The attempt counter stays as it is.
 func (s *Store) Release(ctx context.Context, ep *identity.Endpoint, id uuid.UUID, r Report) (*Row, error) {
-	return s.finish(ctx, ep, id, r, releaseSQL)
+	row, err := s.finish(ctx, ep, id, r, OutcomeReleased, releaseSQL)
+	if err == nil {
+		s.ready.wake(ep.ID, 1)
+	}
+	return row, err
 }
 
-func (s *Store) finish(ctx context.Context, ep *identity.Endpoint, id uuid.UUID, r Report, sql string, more ...any) (*Row, error) {
+func (s *Store) finish(ctx context.Context, ep *identity.Endpoint, id uuid.UUID, r Report, outcome Outcome, sql string, more ...any) (*Row, error) {
 	if err := checkArtifact(r.Artifact); err != nil {
 		return nil, err
 	}
@@ -103,7 +111,23 @@ func (s *Store) finish(ctx context.Context, ep *identity.Endpoint, id uuid.UUID,
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, s.notHeld(ctx, ep, id)
 	}
+	if err == nil {
+		s.ended(&row, outcome)
+	}
 	return &row, err
+}
+
+// summed gives a report without a summary its result as one, where the operator wants that.
+func (s *Store) summed(r Report, result json.RawMessage) Report {
+	if !s.summaryFromResult || r.Summary != nil || result == nil {
+		return r
+	}
+	var compact bytes.Buffer
+	if json.Compact(&compact, result) == nil {
+		summary := compact.String()
+		r.Summary = &summary
+	}
+	return r
 }
 
 // jsonArg passes a document as text, so that it is stored as it was sent.

@@ -25,15 +25,16 @@ type HeartbeatParams struct {
 
 // held locks a todo and its open attempt for whoever really holds it: owner scope, granted queue, state,
 // owner and fence, all in the statement that reads the rows. A fenced attempt wants its own token; an
-// attempt without a fence wants none.
+// attempt without a fence wants none. The lock is NO KEY, like every lock of a todo here: the foreign key of
+// a span that is being stored takes a share of the key, and a heartbeat must not wait for an ingest.
 const held = `
 	WITH clock AS MATERIALIZED (SELECT sb_now() AS now),
 	held AS MATERIALIZED (
-		SELECT t.id, a.seq, a.notes FROM todos t JOIN todo_attempts a ON a.todo_id = t.id AND a.ended_at IS NULL
+		SELECT t.id, a.seq, a.notes, t.activity_seq - t.activity_pruned AS entries FROM todos t JOIN todo_attempts a ON a.todo_id = t.id AND a.ended_at IS NULL
 		WHERE t.id = $1 AND t.endpoint_id = $2 AND t.queue = ANY($3) AND t.owner = $4
 		  AND t.state IN ('claimed', 'input-required', 'auth-required')
 		  AND a.fence_hash IS NOT DISTINCT FROM $5
-		FOR UPDATE
+		FOR NO KEY UPDATE
 	)`
 
 func heldArgs(ep *identity.Endpoint, id uuid.UUID, leaseToken *string, more ...any) []any {
@@ -46,11 +47,19 @@ func heldArgs(ep *identity.Endpoint, id uuid.UUID, leaseToken *string, more ...a
 
 // A heartbeat without a ttl renews the last one asked for in this attempt and never moves the lease back.
 // An interrupted todo's lease is not touched: only the time of the heartbeat is kept. The note is written
-// in the same statement, unless the attempt holds as many as it may.
+// in the same statement, unless the attempt holds as many as it may; where the todo's log is full, its
+// oldest note goes, else its oldest ring.
 const heartbeatSQL = held + `,
 	note AS (
 		SELECT $7::text IS NOT NULL AND held.notes < $9 AS kept, $7::text IS NOT NULL AND held.notes >= $9 AS dropped
 		FROM held
+	), victims AS MATERIALIZED (
+		SELECT v.todo_id, v.seq FROM todo_activity v JOIN held ON v.todo_id = held.id
+		WHERE v.kind IN ('note', 'rung')
+		ORDER BY v.kind = 'note' DESC, v.seq
+		LIMIT (SELECT CASE WHEN note.kept THEN greatest(0, held.entries + 1 - $11::integer) ELSE 0 END FROM held, note)
+	), pruned AS (
+		DELETE FROM todo_activity v USING victims WHERE v.todo_id = victims.todo_id AND v.seq = victims.seq
 	), beat AS (
 		UPDATE todo_attempts a SET last_heartbeat_at = greatest(clock.now, a.claimed_at),
 			lease_ttl_seconds = coalesce($6, a.lease_ttl_seconds),
@@ -64,6 +73,7 @@ const heartbeatSQL = held + `,
 				WHEN $6::integer IS NOT NULL THEN clock.now + make_interval(secs => $6)
 				ELSE greatest(t.lease_expires_at, clock.now + make_interval(secs => beat.lease_ttl_seconds)) END,
 			activity_seq = t.activity_seq + note.kept::integer,
+			activity_pruned = t.activity_pruned + (SELECT count(*) FROM victims),
 			updated_at = clock.now
 		FROM beat, note, clock WHERE t.id = beat.todo_id
 		RETURNING t.*
@@ -73,7 +83,7 @@ const heartbeatSQL = held + `,
 			CASE WHEN $8 THEN '{"truncated": true}'::jsonb END
 		FROM renewed t, beat, note, clock WHERE note.kept
 	)
-	SELECT ` + rowColumns + ` FROM renewed t`
+	SELECT note.kept, ` + rowColumns + ` FROM renewed t, note`
 
 // Heartbeat extends a lease and, with a note, writes it into the todo's activity. It works after the lease
 // has lapsed as long as nobody acted on that; after a takeover or the reaper it is a conflict.
@@ -82,12 +92,17 @@ func (s *Store) Heartbeat(ctx context.Context, ep *identity.Endpoint, id uuid.UU
 		return nil, err
 	}
 	note, truncated := cleanNote(p.Note)
-	limit := s.settings.Values(ctx)[settings.NotesMaxPerAttempt]
+	limits := s.settings.Values(ctx)
 	var r Row
+	var noted bool
 	err := s.pool.QueryRow(ctx, heartbeatSQL, heldArgs(ep, id, p.LeaseToken,
-		p.LeaseTTLSeconds, note, truncated, limit, typeid.Endpoint.Format(ep.ID))...).Scan(r.fields()...)
+		p.LeaseTTLSeconds, note, truncated, limits[settings.NotesMaxPerAttempt], typeid.Endpoint.Format(ep.ID),
+		limits[settings.ActivityMaxPerTodo])...).Scan(append([]any{&noted}, r.fields()...)...)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, s.notHeld(ctx, ep, id)
+	}
+	if err == nil && noted {
+		s.metrics.Activity(KindNote)
 	}
 	return &r, err
 }

@@ -101,15 +101,23 @@ func (s *Store) Push(ctx context.Context, human uuid.UUID, p PushParams) (todo *
 		var t Todo
 		err = s.pool.QueryRow(ctx, pushSQL, p.Endpoint.ID, human, typeid.New(), p.Queue, SourceOperator, p.Kind, p.Title,
 			payload, len(p.Payload), p.IdempotencyKey, *p.MaxAttempts).Scan(t.fields()...)
+		if err == nil {
+			s.metrics.Created(t.Queue, t.Source)
+			s.ready.wake(p.Endpoint.ID, 1)
+			return &t, true, nil
+		}
 		if !errors.Is(err, pgx.ErrNoRows) {
-			return &t, err == nil, err
+			return nil, false, err
 		}
 		if p.IdempotencyKey == nil {
 			return nil, false, errEndpointEnded
 		}
 		err = s.pool.QueryRow(ctx, pushedBeforeSQL, p.Endpoint.ID, human, *p.IdempotencyKey).Scan(t.fields()...)
+		if err == nil {
+			return &t, false, nil
+		}
 		if !errors.Is(err, pgx.ErrNoRows) {
-			return &t, false, err
+			return nil, false, err
 		}
 	}
 	return nil, false, errEndpointEnded

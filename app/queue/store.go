@@ -16,13 +16,31 @@ import (
 
 // Store reads and moves todos.
 type Store struct {
-	pool     *pgxpool.Pool
-	settings *settings.Reader
+	pool              *pgxpool.Pool
+	settings          *settings.Reader
+	metrics           Metrics
+	summaryFromResult bool
+	hints             *claimHints
+	ready             *waiters
 }
 
+// Option changes how a store works.
+type Option func(*Store)
+
+// WithMetrics counts what is committed.
+func WithMetrics(m Metrics) Option { return func(s *Store) { s.metrics = m } }
+
+// WithSummaryFromResult lets a complete or fail without a summary store its result as one
+// (SWITCHBOARD_ATTEMPT_SUMMARY_FROM_RESULT).
+func WithSummaryFromResult(on bool) Option { return func(s *Store) { s.summaryFromResult = on } }
+
 // NewStore returns a store over pool.
-func NewStore(pool *pgxpool.Pool, settings *settings.Reader) *Store {
-	return &Store{pool: pool, settings: settings}
+func NewStore(pool *pgxpool.Pool, settings *settings.Reader, options ...Option) *Store {
+	s := &Store{pool: pool, settings: settings, metrics: uncounted{}, hints: newClaimHints(), ready: newWaiters()}
+	for _, o := range options {
+		o(s)
+	}
+	return s
 }
 
 // querier is what a statement runs on: the pool, or the transaction it is part of.

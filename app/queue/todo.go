@@ -5,7 +5,6 @@
 package queue
 
 import (
-	"encoding/hex"
 	"encoding/json"
 	"time"
 
@@ -134,18 +133,19 @@ type Attempt struct {
 	NotesDropped     int        `json:"notes_dropped"`
 }
 
+// The columns of an attempt, in the order of Attempt.fields and under the names of its JSON, so that a
+// statement can also aggregate them.
 const attemptColumns = `a.seq, a.attempt, a.claimer_kind, a.claimant, a.claimed_at, a.last_heartbeat_at, a.ended_at,
-	a.outcome, a.disposition, coalesce(a.outcome IN ('lease_expired', 'reaped'), false), a.summary, a.summary_truncated,
-	a.artifact, a.trace_id,
-	coalesce((SELECT n.dropped FROM todo_span_counts n WHERE n.todo_id = a.todo_id AND n.attempt_seq = a.seq), 0),
+	a.outcome, a.disposition, coalesce(a.outcome IN ('lease_expired', 'reaped'), false) AS died, a.summary,
+	a.summary_truncated, a.artifact, encode(a.trace_id, 'hex') AS trace_id,
+	coalesce((SELECT n.dropped FROM todo_span_counts n WHERE n.todo_id = a.todo_id AND n.attempt_seq = a.seq), 0)
+		AS spans_dropped,
 	a.notes_dropped`
 
 func scanAttempt(row pgx.CollectableRow) (Attempt, error) {
 	var a Attempt
-	var trace []byte
 	err := row.Scan(&a.Seq, &a.Attempt, &a.ClaimerKind, &a.Claimant, &a.ClaimedAt, &a.LastHeartbeatAt, &a.EndedAt,
-		&a.Outcome, &a.Disposition, &a.Died, &a.Summary, &a.SummaryTruncated, &a.Artifact, &trace, &a.SpansDropped,
+		&a.Outcome, &a.Disposition, &a.Died, &a.Summary, &a.SummaryTruncated, &a.Artifact, &a.TraceID, &a.SpansDropped,
 		&a.NotesDropped)
-	a.TraceID = hex.EncodeToString(trace)
 	return a, err
 }

@@ -18,15 +18,18 @@ type Key string
 
 // The settings, with their units.
 const (
-	OTLPMaxRequestBytes    Key = "otlp_max_request_bytes"       // bytes of one OTLP request, before and after decompression
-	OTLPMaxSpansPerRequest Key = "otlp_max_spans_per_request"   // spans of one OTLP request
-	SpansMaxPerAttempt     Key = "spans_max_per_attempt"        // stored spans of one attempt
-	SpansMaxPerTodo        Key = "spans_max_per_todo"           // stored spans of one todo
-	NotesMaxPerAttempt     Key = "notes_max_per_attempt"        // notes written in one attempt
-	ActivityMaxPerTodo     Key = "activity_max_per_todo"        // activity rows of one todo
-	TimelineMaxEntries     Key = "timeline_max_entries"         // entries a todo page shows
-	WaterfallMaxSpans      Key = "waterfall_max_spans"          // spans a waterfall shows
-	AttemptHistoryMax      Key = "attempt_history_max_per_todo" // attempts kept per todo
+	OTLPMaxRequestBytes     Key = "otlp_max_request_bytes"       // bytes of one OTLP request, before and after decompression
+	OTLPMaxSpansPerRequest  Key = "otlp_max_spans_per_request"   // spans of one OTLP request
+	SpansMaxPerAttempt      Key = "spans_max_per_attempt"        // stored spans of one attempt
+	SpansMaxPerTodo         Key = "spans_max_per_todo"           // stored spans of one todo
+	NotesMaxPerAttempt      Key = "notes_max_per_attempt"        // notes written in one attempt
+	ActivityMaxPerTodo      Key = "activity_max_per_todo"        // activity rows of one todo
+	TimelineMaxEntries      Key = "timeline_max_entries"         // entries a todo page shows
+	WaterfallMaxSpans       Key = "waterfall_max_spans"          // spans a waterfall shows
+	AttemptHistoryMax       Key = "attempt_history_max_per_todo" // attempts kept per todo
+	RetentionMaxAgeDays     Key = "retention_max_age_days"       // days a terminal todo is kept
+	RetentionMaxRows        Key = "retention_max_rows"           // terminal todos kept per human
+	InterruptTimeoutSeconds Key = "interrupt_timeout_seconds"    // seconds an interrupt may wait for its answer
 )
 
 type definition struct {
@@ -35,15 +38,18 @@ type definition struct {
 }
 
 var definitions = map[Key]definition{
-	OTLPMaxRequestBytes:    {def: 4 << 20, min: 1024, max: 64 << 20},
-	OTLPMaxSpansPerRequest: {def: 1000, min: 1, max: 100_000},
-	SpansMaxPerAttempt:     {def: 2000, min: 0, max: 1_000_000},
-	SpansMaxPerTodo:        {def: 10_000, min: 0, max: 1_000_000},
-	NotesMaxPerAttempt:     {def: 200, min: 0, max: 100_000},
-	ActivityMaxPerTodo:     {def: 1000, min: 0, max: 100_000},
-	TimelineMaxEntries:     {def: 500, min: 1, max: 5000},
-	WaterfallMaxSpans:      {def: 500, min: 1, max: 5000},
-	AttemptHistoryMax:      {def: 50, min: 0, max: 999_999, floor: 5},
+	OTLPMaxRequestBytes:     {def: 4 << 20, min: 1024, max: 64 << 20},
+	OTLPMaxSpansPerRequest:  {def: 1000, min: 1, max: 100_000},
+	SpansMaxPerAttempt:      {def: 2000, min: 0, max: 1_000_000},
+	SpansMaxPerTodo:         {def: 10_000, min: 0, max: 1_000_000},
+	NotesMaxPerAttempt:      {def: 200, min: 0, max: 100_000},
+	ActivityMaxPerTodo:      {def: 1000, min: 0, max: 100_000},
+	TimelineMaxEntries:      {def: 500, min: 1, max: 5000},
+	WaterfallMaxSpans:       {def: 500, min: 1, max: 5000},
+	AttemptHistoryMax:       {def: 50, min: 0, max: 999_999, floor: 5},
+	RetentionMaxAgeDays:     {def: 30, min: 1, max: 36_500},
+	RetentionMaxRows:        {def: 500_000, min: 1, max: 1<<31 - 1},
+	InterruptTimeoutSeconds: {def: 24 * 60 * 60, min: 1, max: 366 * 24 * 60 * 60},
 }
 
 // freshness bounds how long a changed row may go unseen. Reading it for every span request would cost more

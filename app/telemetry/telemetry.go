@@ -18,7 +18,8 @@ import (
 
 // Metrics is one process's registry.
 type Metrics struct {
-	OTLP OTLP // span ingest
+	OTLP  OTLP   // span ingest
+	Queue *Queue // todos and attempts
 
 	registry *prometheus.Registry
 }
@@ -28,6 +29,7 @@ func New() *Metrics {
 	registry := prometheus.NewRegistry()
 	return &Metrics{
 		OTLP:     newOTLP(registry),
+		Queue:    newQueue(registry),
 		registry: registry,
 	}
 }

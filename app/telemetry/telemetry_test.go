@@ -33,6 +33,7 @@ func scrape(t *testing.T, m *telemetry.Metrics) []string {
 
 func TestMetrics_EverySeriesExistsAtZeroFromTheFirstScrape(t *testing.T) {
 	want := []string{
+		`switchboard_metrics_collection_errors_total{collector="queue"} 0`,
 		`switchboard_otlp_requests_total{code="200"} 0`,
 		`switchboard_otlp_requests_total{code="400"} 0`,
 		`switchboard_otlp_requests_total{code="401"} 0`,
@@ -49,6 +50,11 @@ func TestMetrics_EverySeriesExistsAtZeroFromTheFirstScrape(t *testing.T) {
 		`switchboard_otlp_spans_total{result="rejected_cap"} 0`,
 		`switchboard_otlp_spans_total{result="rejected_invalid"} 0`,
 		`switchboard_otlp_spans_total{result="rejected_unbound"} 0`,
+		`switchboard_todo_activity_total{kind="a2a_state"} 0`,
+		`switchboard_todo_activity_total{kind="human_action"} 0`,
+		`switchboard_todo_activity_total{kind="note"} 0`,
+		`switchboard_todo_activity_total{kind="retried"} 0`,
+		`switchboard_todo_activity_total{kind="rung"} 0`,
 	}
 	if diff := cmp.Diff(want, scrape(t, telemetry.New())); diff != "" {
 		t.Errorf("series (-want +got):\n%s", diff)

@@ -33,8 +33,11 @@ type Config struct {
 	MetricsToken configopaque.String `mapstructure:"metrics_token"`
 	// LocalLogin signs one local owner in by one-time links; loopback only (SWITCHBOARD_DEV_LOGIN).
 	LocalLogin toggle.Toggle `mapstructure:"local_login"`
-	RateLimits RateLimits    `mapstructure:"rate_limits"`
-	Features   Features      `mapstructure:"features"`
+	// SummaryFromResult stores the result of a report without a summary as its summary, which later claimers
+	// are shown (SWITCHBOARD_ATTEMPT_SUMMARY_FROM_RESULT, off).
+	SummaryFromResult toggle.Toggle `mapstructure:"summary_from_result"`
+	RateLimits        RateLimits    `mapstructure:"rate_limits"`
+	Features          Features      `mapstructure:"features"`
 }
 
 // Features switches parts of this process on and off.
@@ -73,7 +76,10 @@ func createDefaultConfig() *Config {
 		DatabaseURL:  configopaque.String(os.Getenv("SWITCHBOARD_DATABASE_URL")),
 		MetricsToken: configopaque.String(os.Getenv("SWITCHBOARD_METRICS_TOKEN")),
 		LocalLogin:   toggle.FromEnv("SWITCHBOARD_DEV_LOGIN"),
-		Features:     Features{OTLP: toggle.FromEnv("SWITCHBOARD_OTLP"), Board: toggle.On, MCP: toggle.On},
+
+		SummaryFromResult: toggle.FromEnv("SWITCHBOARD_ATTEMPT_SUMMARY_FROM_RESULT"),
+
+		Features: Features{OTLP: toggle.FromEnv("SWITCHBOARD_OTLP"), Board: toggle.On, MCP: toggle.On},
 		RateLimits: RateLimits{
 			PreAuth: RateLimit{PerSecond: 50, Burst: 100},
 			MCP:     RateLimit{PerSecond: 20, Burst: 40},

@@ -38,6 +38,7 @@ var (
 const (
 	reapEvery    = 30 * time.Second
 	requeueEvery = 5 * time.Second
+	expireEvery  = 30 * time.Second
 	sweepEvery   = time.Hour
 )
 
@@ -84,7 +85,9 @@ func (s *switchboard) Start(ctx context.Context, host component.Host) (err error
 		return err
 	}
 	s.settings = settings.NewReader(s.db.Verbs, s.log)
-	s.queue = queue.NewStore(s.db.Verbs, s.settings)
+	s.queue = queue.NewStore(s.db.Verbs, s.settings, queue.WithMetrics(s.telemetry.Queue),
+		queue.WithSummaryFromResult(s.cfg.SummaryFromResult.On()))
+	s.telemetry.Queue.CollectDepth(s.queue.Depths)
 	s.identity = identity.NewStore(s.db.Verbs, s.queue)
 	s.spans = spans.NewStore(s.db.Spans, s.settings)
 
@@ -100,12 +103,25 @@ func (s *switchboard) Start(ctx context.Context, host component.Host) (err error
 		return errors.Join(err, listener.Close())
 	}
 	s.serve(listener, handler, host)
-	s.leading = background.Lead(s.db.Verbs, s.log, []background.Job{
-		{Name: "reaper", Every: reapEvery, Run: func(ctx context.Context) error { _, err := s.queue.Reap(ctx); return err }},
-		{Name: "retries", Every: requeueEvery, Run: func(ctx context.Context) error { _, err := s.queue.RequeueDue(ctx); return err }},
-		{Name: "sessions", Every: sweepEvery, Run: s.identity.SweepSessions},
-	})
+	s.leading = background.Lead(s.db.Verbs, s.log, s.jobs())
 	return nil
+}
+
+// jobs are what the leader does for all replicas.
+func (s *switchboard) jobs() []background.Job {
+	counted := func(run func(context.Context) (int, error)) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := run(ctx)
+			return err
+		}
+	}
+	return []background.Job{
+		{Name: "reaper", Every: reapEvery, Run: counted(s.queue.Reap)},
+		{Name: "retries", Every: requeueEvery, Run: counted(s.queue.RequeueDue)},
+		{Name: "expiry", Every: expireEvery, Run: counted(s.identity.SweepExpired)},
+		{Name: "retention", Every: sweepEvery, Run: counted(s.queue.Prune)},
+		{Name: "sessions", Every: sweepEvery, Run: s.identity.SweepSessions},
+	}
 }
 
 func (s *switchboard) serve(listener net.Listener, handler http.Handler, host component.Host) {

@@ -1,0 +1,84 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/switchboard-otel/switchboard/app/settings"
+)
+
+// The kinds of activity (REQ-10).
+const (
+	KindNote        = "note"
+	KindHumanAction = "human_action"
+	KindRetried     = "retried"
+	KindA2AState    = "a2a_state"
+	KindRung        = "rung"
+)
+
+// ActivityKinds lists every kind.
+var ActivityKinds = []string{KindNote, KindHumanAction, KindRetried, KindA2AState, KindRung}
+
+// maxDetail caps an entry's detail, in bytes of what the database shows as its text.
+const maxDetail = 4096
+
+// actor is who did something.
+type actor struct{ kind, ref string }
+
+// entry is a line that a transition writes into the activity log of its todo.
+type entry struct {
+	kind       string
+	attemptSeq *int
+	detail     map[string]any
+}
+
+const writeActivitySQL = `
+	WITH clock AS MATERIALIZED (SELECT sb_now() AS now),
+	log AS MATERIALIZED (SELECT id, activity_seq, activity_seq - activity_pruned AS entries FROM todos WHERE id = $1),
+	victims AS MATERIALIZED (
+		SELECT v.seq FROM todo_activity v
+		WHERE v.todo_id = $1 AND v.kind IN ('note', 'rung')
+		ORDER BY v.kind = 'note' DESC, v.seq
+		LIMIT (SELECT greatest(0, log.entries + cardinality($4::text[]) - $7::integer) FROM log)
+	), pruned AS (
+		DELETE FROM todo_activity v USING victims WHERE v.todo_id = $1 AND v.seq = victims.seq
+	), written AS (
+		INSERT INTO todo_activity (todo_id, seq, attempt_seq, at, kind, actor_kind, actor_ref, detail)
+		SELECT log.id, log.activity_seq + e.n, e.attempt_seq, clock.now, e.kind, $2, $3, e.detail::jsonb
+		FROM log, clock, unnest($4::text[], $5::integer[], $6::text[]) WITH ORDINALITY AS e (kind, attempt_seq, detail, n)
+	)
+	UPDATE todos SET activity_seq = activity_seq + cardinality($4::text[]),
+		activity_pruned = activity_pruned + (SELECT count(*) FROM victims)
+	WHERE id = $1`
+
+// writeActivity writes the entries of a transition in its transaction, which holds the todo's lock. Where
+// the log is full the oldest notes go, then the oldest rings; a transition is recorded in any case
+// (decisions.md 39).
+func (s *Store) writeActivity(ctx context.Context, tx pgx.Tx, todo uuid.UUID, by actor, entries []entry) error {
+	kinds, seqs, details := make([]string, len(entries)), make([]*int, len(entries)), make([]*string, len(entries))
+	for i, e := range entries {
+		kinds[i], seqs[i] = e.kind, e.attemptSeq
+		if e.detail == nil {
+			continue
+		}
+		text, err := json.Marshal(e.detail)
+		if err != nil {
+			return err
+		}
+		detail := string(text)
+		details[i] = &detail
+	}
+	_, err := tx.Exec(ctx, writeActivitySQL, todo, by.kind, by.ref, kinds, seqs, details,
+		s.settings.Values(ctx)[settings.ActivityMaxPerTodo])
+	return err
+}
+
+// counted counts entries once their transaction has committed.
+func (s *Store) counted(entries []entry) {
+	for _, e := range entries {
+		s.metrics.Activity(e.kind)
+	}
+}
