@@ -11,8 +11,10 @@ TEST_TIMEOUT ?= 20m
 help: ## Show what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: build ## Build and start Switchboard here; Ctrl-C stops it
+run: ## Build and start Switchboard here; Ctrl-C stops it
+	@scripts/need go
 	@scripts/need postgresql
+	@$(MAKE) --no-print-directory build
 	@exec bin/switchboard-collector --config configs/quickstart.yaml
 
 build: ## Build bin/switchboard-collector and bin/switchboard
@@ -20,6 +22,7 @@ build: ## Build bin/switchboard-collector and bin/switchboard
 	@go build -o bin/ ./cmd/switchboard-collector ./cmd/switchboard
 
 test: ## Run every test: unit, PostgreSQL, end to end, browser
+	@scripts/need go
 	@scripts/need postgresql
 	@scripts/need chromium
 	go vet ./...
@@ -27,8 +30,12 @@ test: ## Run every test: unit, PostgreSQL, end to end, browser
 	go test -race -timeout $(TEST_TIMEOUT) ./app/queue ./app/spans ./app/ledger ./app/background
 
 test-long: test ## Run the tests and the fuzz targets for a minute each
-	go test -run '^$$' -fuzz '^FuzzMask' -fuzztime 60s ./app/mask
-	go test -run '^$$' -fuzz '^FuzzReceiver' -fuzztime 60s ./receiver/switchboardreceiver
+	@set -e; for target in $$(grep -rhoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | cut -c6- | sort -u); do \
+		for package in $$(grep -rlE --include='*_test.go' "^func $$target\\(" . | xargs -n1 dirname | sort -u); do \
+			echo "fuzzing $$target in $$package"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime 60s $$package; \
+		done; \
+	done
 
 bench: ## Run the benchmarks beside their baselines
 	go test -run '^$$' -bench . -benchmem ./...

@@ -100,21 +100,21 @@ func env(variable, otherwise string) string {
 func (c *Config) Validate() error {
 	host, port, err := net.SplitHostPort(c.Endpoint)
 	if err != nil || port == "" {
-		return errors.New("endpoint must be host:port, such as 127.0.0.1:8321")
+		return errors.New("endpoint (SWITCHBOARD_ADDR) must be host:port, such as 127.0.0.1:8321")
 	}
 	if c.BaseURL != "" {
 		if u, err := url.Parse(c.BaseURL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-			return errors.New("base_url must be an http or https address without a query, such as https://switchboard.example.com")
+			return errors.New("base_url (SWITCHBOARD_BASE_URL) must be an http or https address without a query, such as https://switchboard.example.com")
 		}
 	}
 	if c.DataDir == "" && (c.DatabaseURL == "" || c.LocalLogin.On()) {
 		return errors.New("data_dir must name a folder, or database_url a PostgreSQL server")
 	}
 	if c.MetricsToken != "" && !strongToken(string(c.MetricsToken)) {
-		return fmt.Errorf("metrics_token must be at least %d printable bytes", minMetricsToken)
+		return fmt.Errorf("metrics_token (SWITCHBOARD_METRICS_TOKEN) must be at least %d printable bytes", minMetricsToken)
 	}
 	if c.LocalLogin.On() && !loopback(host) {
-		return errors.New("local_login works on a loopback address only: set endpoint to 127.0.0.1:8321, or local_login to false")
+		return errors.New("local_login (SWITCHBOARD_DEV_LOGIN) works on a loopback address only: set endpoint (SWITCHBOARD_ADDR) to 127.0.0.1:8321, or local_login to false")
 	}
 	return nil
 }

@@ -65,7 +65,10 @@ func (s *switchboard) announce(w io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("cannot make a sign-in link: %w", err)
 		}
-		board, next = url+"/login/"+link, "  Next       bin/switchboard demo\n"
+		board = url + "/login/" + link
+		if s.cfg.Features.OTLP.On() && s.cfg.Features.MCP.On() {
+			next = "  Next       bin/switchboard demo\n"
+		}
 	}
 	lines := "Switchboard is ready\n"
 	if s.cfg.Features.Board.On() {

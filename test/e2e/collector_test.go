@@ -76,6 +76,7 @@ type collector struct {
 	config string
 	env    []string
 	user   *syscall.Credential
+	home   string // where it runs; its data folder is .switchboard there, as nothing says otherwise
 	done   chan struct{}
 	err    error
 	output *lockedBuffer
@@ -83,9 +84,12 @@ type collector struct {
 
 type option func(*collector)
 
-func withConfig(path string) option      { return func(c *collector) { c.config = path } }
-func withEnv(env ...string) option       { return func(c *collector) { c.env = append(c.env, env...) } }
-func withDir(dir string) option          { return func(c *collector) { c.dir = dir } }
+func withConfig(path string) option { return func(c *collector) { c.config = path } }
+func withEnv(env ...string) option  { return func(c *collector) { c.env = append(c.env, env...) } }
+func withDir(dir string) option     { return func(c *collector) { c.dir = dir } }
+func inFolder(dir string) option {
+	return func(c *collector) { c.home, c.dir = dir, filepath.Join(dir, ".switchboard") }
+}
 func as(user *syscall.Credential) option { return func(c *collector) { c.user = user } }
 
 // start runs the collector with configs/quickstart.yaml on a free port and waits until it is ready.
@@ -139,7 +143,12 @@ func (c *collector) launch() {
 	c.output = &lockedBuffer{}
 	c.cmd = exec.Command(filepath.Join(bin, "switchboard-collector"), "--config", c.config)
 	c.cmd.Dir = os.TempDir()
-	c.cmd.Env = append(environment(), append([]string{"SWITCHBOARD_ADDR=" + c.addr, "SWITCHBOARD_DATA_DIR=" + c.dir}, c.env...)...)
+	c.cmd.Env = append(environment(), append([]string{"SWITCHBOARD_ADDR=" + c.addr}, c.env...)...)
+	if c.home != "" {
+		c.cmd.Dir = c.home
+	} else {
+		c.cmd.Env = append(c.cmd.Env, "SWITCHBOARD_DATA_DIR="+c.dir)
+	}
 	c.cmd.Stdout, c.cmd.Stderr = c.output, c.output
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.user}
 	if err := c.cmd.Start(); err != nil {

@@ -123,7 +123,11 @@ func TestRestart_FindsItsDataAgain(t *testing.T) {
 // runners are the users as whom the collector must run: whoever tests, and an ordinary user when that is root.
 func runners(t *testing.T) map[string]func(*testing.T) []option {
 	t.Helper()
-	all := map[string]func(*testing.T) []option{"as this user": func(*testing.T) []option { return nil }}
+	all := map[string]func(*testing.T) []option{
+		"as this user":                      func(*testing.T) []option { return nil },
+		"where it is started, as make run":  func(t *testing.T) []option { return []option{inFolder(dataDir(t))} },
+		"in a folder that is closed to all": func(t *testing.T) []option { return []option{inFolder(closed(t, dataDir(t)))} },
+	}
 	if os.Geteuid() != 0 {
 		return all
 	}
@@ -138,9 +142,18 @@ func runners(t *testing.T) map[string]func(*testing.T) []option {
 		if err := os.Chown(dir, uid, gid); err != nil {
 			t.Fatal(err)
 		}
-		return []option{as(&syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}), withDir(dir)}
+		return []option{as(&syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}), inFolder(dir)}
 	}
 	return all
+}
+
+// closed lets nobody but the owner into a folder, as a home often is.
+func closed(t *testing.T, dir string) string {
+	t.Helper()
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 func TestSecondStart_OnTheSameFolderSaysWhoHoldsIt(t *testing.T) {

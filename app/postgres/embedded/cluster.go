@@ -28,9 +28,14 @@ func (s *Server) ensureCluster(ctx context.Context) error {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("data folder %s cannot be read: %w", s.dir, err)
 	}
+	// An empty folder may be a mount point; anything else in it is not ours to overwrite.
+	if err := os.Remove(s.data); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s holds something, but no PostgreSQL cluster; move it away, or set SWITCHBOARD_DATA_DIR to another folder", s.data)
+	}
 	began := time.Now()
 	s.removeHalfMade()
-	half, err := os.MkdirTemp(s.dir, halfMadePrefix)
+	// Absolute, as s.data is: PostgreSQL's programs run in another working folder than we do.
+	half, err := os.MkdirTemp(filepath.Dir(s.data), halfMadePrefix)
 	if err != nil {
 		return fmt.Errorf("data folder %s cannot be written: %w", s.dir, err)
 	}
@@ -63,7 +68,7 @@ const halfMadePrefix = "data.half-made-"
 
 // removeHalfMade removes what an interrupted initdb left. Failing is harmless: the next one gets a name of its own.
 func (s *Server) removeHalfMade() {
-	left, _ := filepath.Glob(filepath.Join(s.dir, halfMadePrefix+"*"))
+	left, _ := filepath.Glob(filepath.Join(filepath.Dir(s.data), halfMadePrefix+"*"))
 	for _, path := range left {
 		_ = os.RemoveAll(path)
 	}

@@ -165,6 +165,25 @@ func TestStart_RefusesTheDataOfAVersionThatIsNotInstalled(t *testing.T) {
 	}
 }
 
+func TestStart_LeavesAFolderAloneThatHoldsSomethingElse(t *testing.T) {
+	t.Parallel()
+	dir := postgrestest.EmptyDir(t)
+	theirs := filepath.Join(dir, "data", "letter.txt")
+	if err := os.MkdirAll(filepath.Dir(theirs), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(theirs, []byte("dear"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := embedded.Start(t.Context(), embedded.Options{Dir: dir})
+	if err == nil || !strings.Contains(err.Error(), "holds something, but no PostgreSQL cluster") {
+		t.Errorf("%v", err)
+	}
+	if content, _ := os.ReadFile(theirs); string(content) != "dear" {
+		t.Error("it was overwritten")
+	}
+}
+
 func TestStart_SaysWhyPostgresEnded(t *testing.T) {
 	t.Parallel()
 	dir := postgrestest.DataDir(t)
