@@ -63,22 +63,22 @@ func utc(t *time.Time) *time.Time {
 func (s *server) vendEndpoint(c *call) (*answer, error) {
 	in := bodyOf(c.Request)
 	p := identity.VendParams{
-		Name:                   in.text("name"),
-		Kind:                   in.optionalText("agent_kind"),
-		Queues:                 in.texts("queues"),
-		Verbs:                  in.texts("verbs"),
-		DefaultLeaseTTLSeconds: in.optionalInt("default_lease_ttl_seconds"),
-		DefaultMaxAttempts:     in.optionalInt("default_max_attempts"),
+		Name:                   orEmpty(in.Exact("name")),
+		Kind:                   in.Word("agent_kind"),
+		Queues:                 in.Texts("queues"),
+		Verbs:                  in.Texts("verbs"),
+		DefaultLeaseTTLSeconds: in.Whole("default_lease_ttl_seconds"),
+		DefaultMaxAttempts:     in.Whole("default_max_attempts"),
 	}
-	if fence := in.optionalBool("require_fence"); fence != nil {
+	if fence := in.Bool("require_fence"); fence != nil {
 		p.RequireFence = *fence
 	}
-	if seconds := in.optionalInt("expires_in_seconds"); seconds != nil {
+	if seconds := in.Whole("expires_in_seconds"); seconds != nil {
 		d := time.Duration(*seconds) * time.Second
 		p.ExpiresIn = &d
 	}
-	if in.err != nil {
-		return nil, in.err
+	if in.Err() != nil {
+		return nil, in.Err()
 	}
 	vended, err := s.Identity.Vend(c.Context(), c.human.ID, p)
 	if err != nil {

@@ -36,17 +36,15 @@ type pushedBody struct {
 func (s *server) pushTodo(c *call) (*answer, error) {
 	in := bodyOf(c.Request)
 	p := queue.PushParams{
-		Title:          in.text("title"),
-		Kind:           in.optionalText("kind"),
-		Payload:        in.raw("payload"),
-		IdempotencyKey: in.optionalText("idempotency_key"),
-		MaxAttempts:    in.optionalInt("max_attempts"),
+		Title:          orEmpty(in.Exact("title")),
+		Queue:          in.Filter("queue"),
+		Kind:           in.Word("kind"),
+		Payload:        in.JSON("payload"),
+		IdempotencyKey: in.Word("idempotency_key"),
+		MaxAttempts:    in.Whole("max_attempts"),
 	}
-	if q := in.optionalText("queue"); q != nil {
-		p.Queue = *q
-	}
-	if in.err != nil {
-		return nil, in.err
+	if in.Err() != nil {
+		return nil, in.Err()
 	}
 	var err error
 	if p.Endpoint, err = s.Identity.Endpoint(c.Context(), c.human.ID, c.PathValue("ref")); err != nil {
@@ -85,21 +83,21 @@ type listBody struct {
 func (s *server) listTodos(c *call) (*answer, error) {
 	in := queryOf(c.Request)
 	f := queue.HumanFilter{
-		State:      queue.State(in.filter("state")),
-		DeadLetter: in.optionalBool("dead_letter"),
-		Queue:      in.filter("queue"),
-		Text:       in.filter("q"),
-		Cursor:     in.filter("cursor"),
+		State:      queue.State(in.Filter("state")),
+		DeadLetter: in.Bool("dead_letter"),
+		Queue:      in.Filter("queue"),
+		Text:       in.Filter("q"),
+		Cursor:     in.Filter("cursor"),
 	}
-	if limit := in.optionalInt("limit"); limit != nil {
+	if limit := in.Whole("limit"); limit != nil {
 		if *limit < 1 {
-			in.refuse("limit", "must be at least 1")
+			in.Refuse(fault.InvalidArgument("limit", "must be at least 1"))
 		}
 		f.Limit = *limit
 	}
-	ref := in.filter("endpoint")
-	if in.err != nil {
-		return nil, in.err
+	ref := in.Filter("endpoint")
+	if in.Err() != nil {
+		return nil, in.Err()
 	}
 	if ref != "" {
 		endpoint, err := s.Identity.Endpoint(c.Context(), c.human.ID, ref)
@@ -123,14 +121,6 @@ func (s *server) listTodos(c *call) (*answer, error) {
 	return ok(body)
 }
 
-// filter is an optional text that narrows a list; empty narrows nothing.
-func (in *arguments) filter(name string) string {
-	if s := in.optionalText(name); s != nil {
-		return *s
-	}
-	return ""
-}
-
 // trailBody is a todo with everything that is known of it. A part that was not asked for is absent.
 type trailBody struct {
 	queue.Detail
@@ -151,14 +141,14 @@ var trailParts = []string{"attempts", "activity", "spans"}
 func (s *server) showTodo(c *call) (*answer, error) {
 	in := queryOf(c.Request)
 	include := trailParts
-	if list := in.filter("include"); list != "" {
+	if list := in.Filter("include"); list != "" {
 		include = strings.Split(list, ",")
 	}
 	if slices.ContainsFunc(include, func(part string) bool { return !slices.Contains(trailParts, part) }) {
-		in.refuse("include", "must be among attempts, activity and spans, separated by commas")
+		in.Refuse(fault.InvalidArgument("include", "must be among attempts, activity and spans, separated by commas"))
 	}
-	if in.err != nil {
-		return nil, in.err
+	if in.Err() != nil {
+		return nil, in.Err()
 	}
 	id, isID := typeid.Todo.Parse(c.PathValue("id"))
 	if !isID {

@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"go.uber.org/zap"
 
+	"github.com/switchboard-otel/switchboard/app/arguments"
 	"github.com/switchboard-otel/switchboard/app/fault"
 	"github.com/switchboard-otel/switchboard/app/identity"
 	"github.com/switchboard-otel/switchboard/app/postgres"
@@ -54,11 +55,8 @@ func New(cfg Config) http.Handler {
 	s := &server{Config: cfg, origin: http.NewCrossOriginProtection()}
 	tools := mcp.NewServer(&mcp.Implementation{Name: "switchboard", Title: "Switchboard", Version: cfg.Version},
 		&mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{}})
-	for _, v := range verbs {
-		tools.AddTool(&mcp.Tool{
-			Name: v.name, Description: v.description, InputSchema: v.input, OutputSchema: v.output,
-			Annotations: &mcp.ToolAnnotations{ReadOnlyHint: v.readOnly},
-		}, s.handler(v))
+	for i, tool := range Tools() {
+		tools.AddTool(tool, s.handler(verbs[i]))
 	}
 	tools.AddReceivingMiddleware(onlyGranted)
 	s.mcp = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return tools }, &mcp.StreamableHTTPOptions{
@@ -182,9 +180,9 @@ func (s *server) handler(v verb) mcp.ToolHandler {
 		if endpoint == nil || !endpoint.Grants(v.name) {
 			return refusal(fault.New(fault.Forbidden, "this endpoint was not granted "+v.name)), nil
 		}
-		c := &call{arguments: readArguments(req.Params.Arguments), endpoint: endpoint, trace: callerTrace(req)}
-		if c.err != nil {
-			return refusal(c.err), nil
+		c := &call{Arguments: arguments.Parse("arguments", req.Params.Arguments), endpoint: endpoint, trace: callerTrace(req)}
+		if c.Err() != nil {
+			return refusal(c.Err()), nil
 		}
 		answer, err := v.run(ctx, s, c)
 		if err != nil {

@@ -244,7 +244,7 @@ func TestArguments_BadOnesAreNamedAndNotEchoed(t *testing.T) {
 		{"claim_next", `{"lease_ttl_seconds":"CANARY"}`, "invalid: lease_ttl_seconds must be a whole number"},
 		{"claim_next", `{"lease_ttl_seconds":1.5}`, "invalid: lease_ttl_seconds must be a whole number"},
 		{"claim_next", `{"lease_ttl_seconds":0}`, "invalid: lease_ttl_seconds must be 1 to 86400"},
-		{"claim_next", `{"lease_ttl_seconds":1e300}`, "invalid: lease_ttl_seconds must be a whole number"},
+		{"claim_next", `{"lease_ttl_seconds":1e300}`, "invalid: lease_ttl_seconds must be 1 to 86400"},
 		{"claim_next", `{"require_fence":"CANARY"}`, "invalid: require_fence must be true or false"},
 		{"claim_next", `{"require_fence":1}`, "invalid: require_fence must be true or false"},
 		{"claim_next", `{"claimant":{}}`, "invalid: claimant must be a string"},

@@ -3,13 +3,14 @@ package mcpserver
 import (
 	"context"
 
+	"github.com/switchboard-otel/switchboard/app/arguments"
 	"github.com/switchboard-otel/switchboard/app/identity"
 	"github.com/switchboard-otel/switchboard/app/queue"
 )
 
 // call is one authenticated call of a verb.
 type call struct {
-	*arguments
+	*arguments.Arguments
 	endpoint *identity.Endpoint
 	trace    *[16]byte // the trace the call belongs to, when it says
 }
@@ -132,11 +133,11 @@ var verbs = []verb{
 
 func listTodos(ctx context.Context, s *server, c *call) (any, error) {
 	p := queue.ListParams{
-		Queue: deref(c.word("queue")), State: queue.State(deref(c.word("state"))), DeadLetter: c.boolean("dead_letter"),
-		Limit: c.whole("limit"), Cursor: deref(c.word("cursor")),
+		Queue: c.Filter("queue"), State: queue.State(c.Filter("state")), DeadLetter: c.Bool("dead_letter"),
+		Limit: c.Whole("limit"), Cursor: c.Filter("cursor"),
 	}
-	if c.err != nil {
-		return nil, c.err
+	if c.Err() != nil {
+		return nil, c.Err()
 	}
 	rows, next, err := s.Queue.List(ctx, c.endpoint, p)
 	answer := struct {
@@ -150,32 +151,32 @@ func listTodos(ctx context.Context, s *server, c *call) (any, error) {
 }
 
 func getTodo(ctx context.Context, s *server, c *call) (any, error) {
-	id, limit := c.todoID(), c.whole("attempts_limit")
-	if c.err != nil {
-		return nil, c.err
+	id, limit := c.todoID(), c.Whole("attempts_limit")
+	if c.Err() != nil {
+		return nil, c.Err()
 	}
 	return s.Queue.Get(ctx, c.endpoint, id, limit)
 }
 
 func (c *call) claimParams() queue.ClaimParams {
 	return queue.ClaimParams{
-		LeaseTTLSeconds: c.whole("lease_ttl_seconds"), Claimant: c.text("claimant"),
-		RequireFence: c.boolean("require_fence"), RequestID: c.word("request_id"), CallerTrace: c.trace,
+		LeaseTTLSeconds: c.Whole("lease_ttl_seconds"), Claimant: c.Prose("claimant"),
+		RequireFence: c.Bool("require_fence"), RequestID: c.Word("request_id"), CallerTrace: c.trace,
 	}
 }
 
 func claim(ctx context.Context, s *server, c *call) (any, error) {
 	id, p := c.todoID(), c.claimParams()
-	if c.err != nil {
-		return nil, c.err
+	if c.Err() != nil {
+		return nil, c.Err()
 	}
 	return s.Queue.Claim(ctx, c.endpoint, id, p)
 }
 
 func claimNext(ctx context.Context, s *server, c *call) (any, error) {
-	name, p, wait := deref(c.word("queue")), c.claimParams(), c.whole("wait_seconds")
-	if c.err != nil {
-		return nil, c.err
+	name, p, wait := c.Filter("queue"), c.claimParams(), c.Whole("wait_seconds")
+	if c.Err() != nil {
+		return nil, c.Err()
 	}
 	claimed, err := s.Queue.WaitNext(ctx, c.endpoint, name, p, wait)
 	if err != nil {
@@ -193,38 +194,38 @@ func claimNext(ctx context.Context, s *server, c *call) (any, error) {
 
 func heartbeat(ctx context.Context, s *server, c *call) (any, error) {
 	id := c.todoID()
-	p := queue.HeartbeatParams{LeaseTTLSeconds: c.whole("lease_ttl_seconds"), LeaseToken: c.exact("lease_token"), Note: c.text("note")}
-	if c.err != nil {
-		return nil, c.err
+	p := queue.HeartbeatParams{LeaseTTLSeconds: c.Whole("lease_ttl_seconds"), LeaseToken: c.Exact("lease_token"), Note: c.Prose("note")}
+	if c.Err() != nil {
+		return nil, c.Err()
 	}
 	return s.Queue.Heartbeat(ctx, c.endpoint, id, p)
 }
 
 func (c *call) report() queue.Report {
-	return queue.Report{LeaseToken: c.exact("lease_token"), Summary: c.text("summary"), Artifact: c.word("artifact")}
+	return queue.Report{LeaseToken: c.Exact("lease_token"), Summary: c.Prose("summary"), Artifact: c.Word("artifact")}
 }
 
 func complete(ctx context.Context, s *server, c *call) (any, error) {
-	id, r, result := c.todoID(), c.report(), c.document("result")
-	if c.err != nil {
-		return nil, c.err
+	id, r, result := c.todoID(), c.report(), c.JSON("result")
+	if c.Err() != nil {
+		return nil, c.Err()
 	}
 	return s.Queue.Complete(ctx, c.endpoint, id, r, result)
 }
 
 func fail(ctx context.Context, s *server, c *call) (any, error) {
 	id, r := c.todoID(), c.report()
-	p := queue.FailParams{Result: c.document("result"), Retry: c.boolean("retry"), RetryAfterSeconds: c.whole("retry_after_seconds")}
-	if c.err != nil {
-		return nil, c.err
+	p := queue.FailParams{Result: c.JSON("result"), Retry: c.Bool("retry"), RetryAfterSeconds: c.Whole("retry_after_seconds")}
+	if c.Err() != nil {
+		return nil, c.Err()
 	}
 	return s.Queue.Fail(ctx, c.endpoint, id, r, p)
 }
 
 func release(ctx context.Context, s *server, c *call) (any, error) {
 	id, r := c.todoID(), c.report()
-	if c.err != nil {
-		return nil, c.err
+	if c.Err() != nil {
+		return nil, c.Err()
 	}
 	return s.Queue.Release(ctx, c.endpoint, id, r)
 }
@@ -240,20 +241,13 @@ func getDefaultLease(_ context.Context, _ *server, c *call) (any, error) {
 }
 
 func setDefaultLease(ctx context.Context, s *server, c *call) (any, error) {
-	ttl := c.whole("default_lease_ttl_seconds")
-	if c.err != nil {
-		return nil, c.err
+	ttl := c.Whole("default_lease_ttl_seconds")
+	if c.Err() != nil {
+		return nil, c.Err()
 	}
 	e, err := s.Identity.SetDefaultLease(ctx, c.endpoint.ID, ttl)
 	if err != nil {
 		return nil, err
 	}
 	return lease{e.DefaultLeaseTTLSeconds, queue.DefaultLeaseTTL}, nil
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
