@@ -102,7 +102,7 @@ func (s *Store) Claim(ctx context.Context, ep *identity.Endpoint, id uuid.UUID, 
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.once(ctx, g, func() (*Claimed, error) {
+	c, err := s.once(ctx, g, &id, func() (*Claimed, error) {
 		c, err := g.claim(ctx, s.pool, claimSQL, ep.Queues, id)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return s.takeOver(ctx, g, ep.Queues, &id)
@@ -145,7 +145,7 @@ func (s *Store) ClaimNext(ctx context.Context, ep *identity.Endpoint, queue stri
 		queues = []string{queue}
 	}
 	key := claimKey{ep.ID, queue}
-	return s.once(ctx, g, func() (*Claimed, error) {
+	return s.once(ctx, g, nil, func() (*Claimed, error) {
 		c, err := s.claimPending(ctx, g, queues, key)
 		if !errors.Is(err, pgx.ErrNoRows) {
 			return c, err
@@ -181,17 +181,17 @@ func (s *Store) claimPending(ctx context.Context, g *grant, queues []string, key
 }
 
 // once makes a claim under its request id happen once while its attempt is open: a repeat returns the same
-// attempt, so that a lost answer costs nothing. Nothing to claim is nil.
-func (s *Store) once(ctx context.Context, g *grant, claim func() (*Claimed, error)) (*Claimed, error) {
+// attempt, so that a lost answer costs nothing. id is the todo asked for, nil for any. Nothing to claim is nil.
+func (s *Store) once(ctx context.Context, g *grant, id *uuid.UUID, claim func() (*Claimed, error)) (*Claimed, error) {
 	for try := 0; ; try++ {
-		c, err := s.repeat(ctx, g)
+		c, err := s.repeat(ctx, g, id)
 		if c != nil || err != nil {
 			return c, err
 		}
 		c, err = claim()
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
-			return nil, nil
+			return s.repeat(ctx, g, id) // the same request, made at the same time, may have taken what there was
 		case err == nil:
 			s.metrics.Claimed(c.Queue)
 			return c, nil
@@ -208,7 +208,7 @@ func requestTaken(err error) bool {
 }
 
 // A repeated claim that was fenced brings a new token, and the earlier one stops matching: only its hash was
-// kept.
+// kept. A claim of another todo than the id belongs to is refused, so it must leave that fence alone.
 const repeatSQL = `
 	WITH open AS MATERIALIZED (
 		SELECT t.id, a.seq, a.trace_id, a.fence_hash IS NOT NULL AS fenced
@@ -217,12 +217,12 @@ const repeatSQL = `
 		FOR NO KEY UPDATE
 	), refenced AS (
 		UPDATE todo_attempts a SET fence_hash = $4
-		FROM open WHERE a.todo_id = open.id AND a.seq = open.seq AND open.fenced
+		FROM open WHERE a.todo_id = open.id AND a.seq = open.seq AND open.fenced AND ($5::uuid IS NULL OR open.id = $5)
 	)
 	SELECT t.attempts_total, ` + priorColumn + `, ` + todoColumns + `, open.trace_id, open.fenced
 	FROM open JOIN todos t ON t.id = open.id`
 
-func (s *Store) repeat(ctx context.Context, g *grant) (*Claimed, error) {
+func (s *Store) repeat(ctx context.Context, g *grant, id *uuid.UUID) (*Claimed, error) {
 	if g.requestID == nil {
 		return nil, nil
 	}
@@ -230,7 +230,7 @@ func (s *Store) repeat(ctx context.Context, g *grant) (*Claimed, error) {
 	var trace []byte
 	var fenced bool
 	again := *g
-	c, err := again.scan(s.pool.QueryRow(ctx, repeatSQL, g.ep.ID, g.ep.Queues, g.requestID, fence), &trace, &fenced)
+	c, err := again.scan(s.pool.QueryRow(ctx, repeatSQL, g.ep.ID, g.ep.Queues, g.requestID, fence, id), &trace, &fenced)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}
