@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgconn"
 	"go.uber.org/zap"
 
 	"github.com/switchboard-otel/switchboard/app/fault"
@@ -61,20 +60,10 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if f == fault.ErrInternal || f == fault.ErrUnavailable {
 		id := uuid.NewString()
 		w.Header().Set("X-Request-Id", id)
-		s.Log.Error("a request of the human API failed", append(causeOf(err),
-			zap.String("request_id", id), zap.String("method", r.Method), zap.String("route", r.Pattern))...)
+		s.Log.Error("a request of the human API failed", postgres.Field(err),
+			zap.String("request_id", id), zap.String("method", r.Method), zap.String("route", r.Pattern))
 	}
 	writeJSON(w, statusOf[f.Code], refusal{f.Message, string(f.Code)})
-}
-
-// causeOf describes an error for the log. The text of a statement's failure can quote a value, so that only
-// its code goes there.
-func causeOf(err error) []zap.Field {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
-		return []zap.Field{zap.String("sqlstate", pg.Code), zap.String("constraint", pg.ConstraintName)}
-	}
-	return []zap.Field{zap.Error(err)}
 }
 
 // writeJSON sends a document whole or not at all: an answer that cannot be written must not look like a success.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/switchboard-otel/switchboard/app/arguments"
 	"github.com/switchboard-otel/switchboard/app/identity"
 	"github.com/switchboard-otel/switchboard/app/typeid"
 )
@@ -84,7 +85,13 @@ func (s *server) vendEndpoint(c *call) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.shownOnce(vended)
+}
+
+// shownOnce answers with an endpoint's new credential.
+func (s *server) shownOnce(vended *identity.Vended) (*answer, error) {
 	body := vendedBody{endpointBody: s.endpointBody(&vended.Endpoint), Token: vended.Token}
+	var err error
 	if body.MCPJSON, err = mcpJSON(body.MCPURL, vended.Token); err != nil {
 		return nil, err
 	}
@@ -113,6 +120,46 @@ func (s *server) listEndpoints(c *call) (*answer, error) {
 		list[i] = s.endpointBody(&endpoints[i])
 	}
 	return ok(map[string]any{"endpoints": list})
+}
+
+// editEndpoint changes an endpoint's defaults. Here null is no absence: it returns to the server's default.
+func (s *server) editEndpoint(c *call) (*answer, error) {
+	in := bodyOf(c.Request)
+	edit := identity.DefaultsEdit{
+		LeaseTTLSeconds: changeOf(in, "default_lease_ttl_seconds"),
+		MaxAttempts:     changeOf(in, "default_max_attempts"),
+		RequireFence:    in.Bool("require_fence"),
+	}
+	if in.Err() != nil {
+		return nil, in.Err()
+	}
+	endpoint, err := s.Identity.EditDefaults(c.Context(), c.human.ID, c.PathValue("ref"), edit)
+	if err != nil {
+		return nil, err
+	}
+	return ok(s.endpointBody(endpoint))
+}
+
+func changeOf(in *arguments.Arguments, name string) identity.Change[int] {
+	n := in.Whole(name)
+	return identity.Change[int]{Set: n != nil || in.IsNull(name), Value: n}
+}
+
+// rotateCredential gives an endpoint a new credential and ends the earlier ones, at once or after an overlap.
+func (s *server) rotateCredential(c *call) (*answer, error) {
+	in := bodyOf(c.Request)
+	var overlap time.Duration
+	if seconds := in.Whole("overlap_seconds"); seconds != nil {
+		overlap = time.Duration(*seconds) * time.Second
+	}
+	if in.Err() != nil {
+		return nil, in.Err()
+	}
+	vended, err := s.Identity.Rotate(c.Context(), c.human.ID, c.PathValue("ref"), overlap)
+	if err != nil {
+		return nil, err
+	}
+	return s.shownOnce(vended)
 }
 
 func (s *server) revokeEndpoint(c *call) (*answer, error) {

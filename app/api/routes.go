@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/switchboard-otel/switchboard/app/queue"
 )
 
 // route is one operation. The table below is the only place that names paths and methods: the mux is built
@@ -20,10 +22,20 @@ func (s *server) routes() []route {
 		{http.MethodPost, "/login-links", s.newLoginLink},
 		{http.MethodGet, "/endpoints", s.listEndpoints},
 		{http.MethodPost, "/endpoints", s.vendEndpoint},
+		{http.MethodPatch, "/endpoints/{ref}", s.editEndpoint},
+		{http.MethodPost, "/endpoints/{ref}/rotate", s.rotateCredential},
 		{http.MethodPost, "/endpoints/{ref}/revoke", s.revokeEndpoint},
 		{http.MethodPost, "/endpoints/{ref}/todos", s.pushTodo},
 		{http.MethodGet, "/todos", s.listTodos},
+		{http.MethodPost, "/todos/retry", s.retryTodos},
 		{http.MethodGet, "/todos/{id}", s.showTodo},
+		{http.MethodPost, "/todos/{id}/claim", s.act(queue.ActionClaim)},
+		{http.MethodPost, "/todos/{id}/complete", s.act(queue.ActionComplete)},
+		{http.MethodPost, "/todos/{id}/fail", s.act(queue.ActionFail)},
+		{http.MethodPost, "/todos/{id}/retry", s.act(queue.ActionRetry)},
+		{http.MethodPost, "/todos/{id}/extend", s.act(queue.ActionExtend)},
+		{http.MethodPost, "/todos/{id}/release", s.act(queue.ActionRelease)},
+		{http.MethodPost, "/todos/{id}/cancel", s.act(queue.ActionCancel)},
 	}
 }
 

@@ -22,15 +22,15 @@ const maxSpans = 10000
 
 func (s *server) todoURL(id queue.ID) string { return s.BaseURL + "/todos/" + id.String() }
 
-// pushedTodo is a new todo with its page.
-type pushedTodo struct {
+// todoBody is a todo in full, with its page.
+type todoBody struct {
 	*queue.Todo
 	URL string `json:"url"`
 }
 
 type pushedBody struct {
-	Todo    pushedTodo `json:"todo"`
-	Created bool       `json:"created"`
+	Todo    todoBody `json:"todo"`
+	Created bool     `json:"created"`
 }
 
 func (s *server) pushTodo(c *call) (*answer, error) {
@@ -58,7 +58,7 @@ func (s *server) pushTodo(c *call) (*answer, error) {
 	if isNew {
 		status = http.StatusCreated
 	}
-	return &answer{status, pushedBody{pushedTodo{todo, s.todoURL(todo.ID)}, isNew}}, nil
+	return &answer{status, pushedBody{todoBody{todo, s.todoURL(todo.ID)}, isNew}}, nil
 }
 
 // listedTodo is a row of a human's list.
