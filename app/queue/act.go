@@ -111,7 +111,7 @@ func (s *Store) afterAct(was *subject, did move, entries []entry, after *Row) {
 		s.metrics.TodoEnded(after.Queue, endCanceled)
 	}
 	if after.State == StatePending {
-		s.ready.wake(was.endpoint, 1)
+		s.ready.wake(was.endpoint, after.Queue, 1)
 	}
 }
 

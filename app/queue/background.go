@@ -81,7 +81,7 @@ func (s *Store) moved(ctx context.Context, count func(queue string, state State)
 	if err != nil {
 		return 0, err
 	}
-	n, ready := 0, map[uuid.UUID]int{}
+	n, ready := 0, map[claimKey]int{}
 	var endpoint uuid.UUID
 	var queue string
 	var state State
@@ -89,12 +89,12 @@ func (s *Store) moved(ctx context.Context, count func(queue string, state State)
 		n++
 		count(queue, state)
 		if state == StatePending {
-			ready[endpoint]++
+			ready[claimKey{endpoint, queue}]++
 		}
 		return nil
 	})
-	for endpoint, n := range ready {
-		s.ready.wake(endpoint, n)
+	for key, n := range ready {
+		s.ready.wake(key.endpoint, key.queue, n)
 	}
 	return n, err
 }

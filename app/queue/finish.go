@@ -95,7 +95,7 @@ var releaseSQL = closed(`'released'`, `'requeued'`) + `,
 func (s *Store) Release(ctx context.Context, ep *identity.Endpoint, id uuid.UUID, r Report) (*Row, error) {
 	row, err := s.finish(ctx, ep, id, r, OutcomeReleased, releaseSQL)
 	if err == nil {
-		s.ready.wake(ep.ID, 1)
+		s.ready.wake(ep.ID, row.Queue, 1)
 	}
 	return row, err
 }

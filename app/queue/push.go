@@ -103,7 +103,7 @@ func (s *Store) Push(ctx context.Context, human uuid.UUID, p PushParams) (todo *
 			payload, len(p.Payload), p.IdempotencyKey, *p.MaxAttempts).Scan(t.fields()...)
 		if err == nil {
 			s.metrics.Created(t.Queue, t.Source)
-			s.ready.wake(p.Endpoint.ID, 1)
+			s.ready.wake(p.Endpoint.ID, t.Queue, 1)
 			return &t, true, nil
 		}
 		if !errors.Is(err, pgx.ErrNoRows) {

@@ -23,41 +23,49 @@ const pollEvery = 400 * time.Millisecond
 // transaction: it is woken by a hint and claims anew, and a hint for which nothing is left costs one claim.
 type waiters struct {
 	mu      sync.Mutex
-	waiting map[uuid.UUID]map[chan struct{}]bool
+	waiting map[claimKey]map[chan struct{}]bool
 	polling bool
 }
 
-func newWaiters() *waiters { return &waiters{waiting: map[uuid.UUID]map[chan struct{}]bool{}} }
+func newWaiters() *waiters { return &waiters{waiting: map[claimKey]map[chan struct{}]bool{}} }
 
-func (w *waiters) join(endpoint uuid.UUID) (woken chan struct{}, first bool) {
+func (w *waiters) join(key claimKey) (woken chan struct{}, first bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	woken = make(chan struct{}, 1)
-	if w.waiting[endpoint] == nil {
-		w.waiting[endpoint] = map[chan struct{}]bool{}
+	if w.waiting[key] == nil {
+		w.waiting[key] = map[chan struct{}]bool{}
 	}
-	w.waiting[endpoint][woken] = true
+	w.waiting[key][woken] = true
 	first = !w.polling
 	w.polling = true
 	return woken, first
 }
 
-func (w *waiters) leave(endpoint uuid.UUID, woken chan struct{}) {
+func (w *waiters) leave(key claimKey, woken chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.waiting[endpoint], woken)
-	if len(w.waiting[endpoint]) == 0 {
-		delete(w.waiting, endpoint)
+	delete(w.waiting[key], woken)
+	if len(w.waiting[key]) == 0 {
+		delete(w.waiting, key)
 	}
 }
 
-// wake lets up to n calls that wait for this endpoint look again. One todo wakes one of them.
-func (w *waiters) wake(endpoint uuid.UUID, n int) {
+// wake lets up to n calls look again that wait for this queue of the endpoint or for any. One todo wakes one
+// of them.
+func (w *waiters) wake(endpoint uuid.UUID, queue string, n int) {
+	if left := w.wakeKey(claimKey{endpoint, queue}, n); left > 0 {
+		w.wakeKey(claimKey{endpoint, ""}, left)
+	}
+}
+
+// wakeKey lets up to n calls look again that wait for exactly this, and returns how many were too few.
+func (w *waiters) wakeKey(key claimKey, n int) (left int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for woken := range w.waiting[endpoint] {
+	for woken := range w.waiting[key] {
 		if n <= 0 {
-			return
+			return 0
 		}
 		select {
 		case woken <- struct{}{}:
@@ -65,15 +73,16 @@ func (w *waiters) wake(endpoint uuid.UUID, n int) {
 		default: // it was woken already and will look
 		}
 	}
+	return n
 }
 
-// endpoints lists who is waited for. With nobody left the poll ends.
-func (w *waiters) endpoints() []uuid.UUID {
+// keys lists what is waited for. With nobody left the poll ends.
+func (w *waiters) keys() []claimKey {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	all := make([]uuid.UUID, 0, len(w.waiting))
-	for id := range w.waiting {
-		all = append(all, id)
+	all := make([]claimKey, 0, len(w.waiting))
+	for key := range w.waiting {
+		all = append(all, key)
 	}
 	w.polling = len(all) > 0
 	return all
@@ -90,8 +99,9 @@ func (s *Store) WaitNext(ctx context.Context, ep *identity.Endpoint, queue strin
 	end := time.NewTimer(time.Duration(*seconds) * time.Second)
 	defer end.Stop()
 	// Join before the first look: what becomes ready in between is not missed.
-	woken, first := s.ready.join(ep.ID)
-	defer s.ready.leave(ep.ID, woken)
+	key := claimKey{ep.ID, queue}
+	woken, first := s.ready.join(key)
+	defer s.ready.leave(key, woken)
 	if first {
 		go s.poll()
 	}
@@ -115,36 +125,41 @@ func (s *Store) poll() {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for range tick.C {
-		endpoints := s.ready.endpoints()
-		if len(endpoints) == 0 {
+		keys := s.ready.keys()
+		if len(keys) == 0 {
 			return
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		_ = s.wakeReady(ctx, endpoints) // the next tick asks again; a waiter that runs out says the store's error itself
+		_ = s.wakeReady(ctx, keys) // the next tick asks again; a waiter that runs out says the store's error itself
 		cancel()
 	}
 }
 
-// wakeReady wakes as many calls of each endpoint as it has todos to claim: pending, due, or lapsed with
-// attempts left.
-func (s *Store) wakeReady(ctx context.Context, endpoints []uuid.UUID) error {
+// wakeReady wakes as many calls of each kind as there are todos for them to claim: pending, due, or lapsed
+// with attempts left.
+func (s *Store) wakeReady(ctx context.Context, keys []claimKey) error {
+	endpoints, queues := make([]uuid.UUID, len(keys)), make([]string, len(keys))
+	for i, key := range keys {
+		endpoints[i], queues[i] = key.endpoint, key.queue
+	}
 	rows, err := s.pool.Query(ctx, `
 		WITH clock AS MATERIALIZED (SELECT sb_now() AS now)
-		SELECT w.endpoint, (SELECT count(*) FROM (
-			SELECT FROM todos t WHERE t.endpoint_id = w.endpoint AND t.state = 'pending' LIMIT 100) pending)
+		SELECT w.endpoint, w.queue, (SELECT count(*) FROM (
+			SELECT FROM todos t WHERE t.endpoint_id = w.endpoint AND w.queue IN ('', t.queue) AND t.state = 'pending' LIMIT 100) pending)
 			+ (SELECT count(*) FROM (
-			SELECT FROM todos t WHERE t.endpoint_id = w.endpoint AND t.state = 'claimed' AND t.lease_expires_at < clock.now
-				AND t.attempt < t.max_attempts LIMIT 100) lapsed)
+			SELECT FROM todos t WHERE t.endpoint_id = w.endpoint AND w.queue IN ('', t.queue) AND t.state = 'claimed'
+				AND t.lease_expires_at < clock.now AND t.attempt < t.max_attempts LIMIT 100) lapsed)
 			+ (SELECT count(*) FROM (
-			SELECT FROM todos t WHERE t.endpoint_id = w.endpoint AND t.state = 'failed' AND t.next_retry_at <= clock.now LIMIT 100) due)
-		FROM clock, unnest($1::uuid[]) AS w (endpoint)`, endpoints)
+			SELECT FROM todos t WHERE t.endpoint_id = w.endpoint AND w.queue IN ('', t.queue) AND t.state = 'failed'
+				AND t.next_retry_at <= clock.now LIMIT 100) due)
+		FROM clock, unnest($1::uuid[], $2::text[]) AS w (endpoint, queue)`, endpoints, queues)
 	if err != nil {
 		return err
 	}
-	var endpoint uuid.UUID
+	var key claimKey
 	var ready int
-	_, err = pgx.ForEachRow(rows, []any{&endpoint, &ready}, func() error {
-		s.ready.wake(endpoint, ready)
+	_, err = pgx.ForEachRow(rows, []any{&key.endpoint, &key.queue, &ready}, func() error {
+		s.ready.wakeKey(key, ready)
 		return nil
 	})
 	return err
