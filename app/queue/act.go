@@ -118,7 +118,17 @@ func (s *Store) afterAct(was *subject, did move, entries []entry, after *Row) {
 func lockForHuman(ctx context.Context, tx pgx.Tx, human, id uuid.UUID) (*subject, error) {
 	w := subject{id: id}
 	var owner *string
+	// The endpoint first, as a push and a revocation take them: no todo comes back to life behind a revocation.
 	err := tx.QueryRow(ctx, `
+		SELECT FROM endpoints e JOIN todos t ON t.endpoint_id = e.id
+		WHERE t.id = $1 AND t.human_id = $2 FOR SHARE OF e`, id, human).Scan()
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, fault.ErrTodoNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = tx.QueryRow(ctx, `
 		WITH clock AS MATERIALIZED (SELECT sb_now() AS now)
 		SELECT t.state, t.attempt, t.max_attempts, t.owner, t.endpoint_id, t.result,
 			t.next_retry_at IS NOT NULL, coalesce(t.next_retry_at <= clock.now, false),
@@ -173,7 +183,7 @@ func carryOut(ctx context.Context, tx pgx.Tx, id uuid.UUID, me string, did move,
 			lease_expires_at = CASE WHEN $5 THEN clock.now + make_interval(secs => $7) END,
 			interrupted_at = NULL,
 			next_retry_at = CASE WHEN $8 THEN clock.now + make_interval(secs =>
-				coalesce($9::double precision, $10 * `+backoffSQL+`)) END,
+				coalesce($9::double precision, least(900, $10::double precision * `+backoffSQL+`))) END,
 			result = CASE WHEN $3 THEN NULL WHEN $11 THEN $12::json ELSE t.result END,
 			updated_at = clock.now
 		FROM clock WHERE t.id = $1`,
@@ -208,14 +218,18 @@ func (s *Store) openForHuman(ctx context.Context, tx pgx.Tx, id uuid.UUID) (seq 
 }
 
 // record is what the activity log says of an action. A retry also keeps what it wiped out, as far as that
-// fits an entry (decisions.md 31).
+// fits an entry (decisions.md 31). The result is kept as its text: it is any JSON, and the log's own JSON
+// can spell neither every escape nor every number as briefly.
 func (w *subject) record(a Act, did move, seq *int) []entry {
 	action := entry{kind: KindHumanAction, attemptSeq: seq, detail: map[string]any{"action": a.Action, "via": a.Via}}
 	if !did.resets {
 		return []entry{action}
 	}
 	prior := map[string]any{"state": w.state, "attempt": w.attempt, "max_attempts": w.max, "dead_letter": !w.retryScheduled,
-		"next_retry_at": w.nextRetryAt, "result": w.result}
+		"next_retry_at": w.nextRetryAt, "result": nil}
+	if w.result != nil {
+		prior["result"] = string(w.result)
+	}
 	if text, err := json.Marshal(prior); err != nil || len(text) > maxDetail*3/4 { // room for how the database spaces it
 		prior["result"], prior["result_size"] = nil, len(w.result)
 	}

@@ -1,7 +1,9 @@
 package queue_test
 
 import (
+	"context"
 	"encoding/json"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -47,7 +49,7 @@ func TestREQ10_AHumanRetriesADeadLetter(t *testing.T) {
 		Prior struct {
 			State      string
 			Attempt    int
-			Result     json.RawMessage
+			Result     string
 			DeadLetter bool `json:"dead_letter"`
 		}
 	}
@@ -60,7 +62,7 @@ func TestREQ10_AHumanRetriesADeadLetter(t *testing.T) {
 	if action.Kind != "human_action" || action.ActorKind != "human" || action.ActorRef != typeid.Human.Format(b.human.ID) || did.Action != "retry" || did.Via != "board" {
 		t.Errorf("%+v %+v", action, did)
 	}
-	if retried.Kind != "retried" || was.Prior.State != "failed" || was.Prior.Attempt != 1 || !was.Prior.DeadLetter || strings.ReplaceAll(string(was.Prior.Result), " ", "") != `{"exit":3}` {
+	if retried.Kind != "retried" || was.Prior.State != "failed" || was.Prior.Attempt != 1 || !was.Prior.DeadLetter || was.Prior.Result != `{"exit":3}` {
 		t.Errorf("%+v %+v", retried, was)
 	}
 	c := b.claim(t, id, queue.ClaimParams{})
@@ -81,6 +83,62 @@ func TestRetry_OfALargeResultKeepsItsSize(t *testing.T) {
 	d, err := b.queue.HumanTodo(t.Context(), b.human.ID, id)
 	if err != nil || !strings.Contains(string(d.Activity[1].Detail), `"result_size": 100010`) || len(d.Activity[1].Detail) > 4096 {
 		t.Errorf("%.200s, %v", d.Activity[1].Detail, err)
+	}
+}
+
+// A result is any JSON, and a retry records each: escapes and numbers that the log's own JSON cannot hold.
+func TestRetry_OfAnyResult(t *testing.T) {
+	b := setup(t)
+	for _, result := range []string{`{"x":"\ud800"}`, `[` + strings.Repeat(`1e300,`, 500) + `1e300]`, `"` + strings.Repeat("<", 3000) + `"`, `null`} {
+		id := b.push(t)
+		b.claim(t, id, queue.ClaimParams{})
+		if _, err := b.queue.Fail(t.Context(), b.endpoint, id, queue.Report{}, queue.FailParams{Retry: ptr(false), Result: raw(result)}); err != nil {
+			t.Fatal(err)
+		}
+		b.act(t, id, queue.ActionRetry)
+	}
+}
+
+// A revocation and a retry at once: the todo of a revoked endpoint never comes back to life.
+func TestRetry_DoesNotSlipInBehindARevocation(t *testing.T) {
+	b := setup(t)
+	id := b.push(t, maxAttempts(1))
+	b.claim(t, id, queue.ClaimParams{})
+	if _, err := b.queue.Fail(t.Context(), b.endpoint, id, queue.Report{}, queue.FailParams{}); err != nil {
+		t.Fatal(err)
+	}
+	tx, err := b.Pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `UPDATE endpoints SET revoked_at = sb_now() WHERE id = $1`, b.endpoint.ID); err != nil {
+		t.Fatal(err)
+	}
+	retried := make(chan error)
+	go func() {
+		_, err := b.queue.Act(context.Background(), b.human.ID, id, queue.Act{Action: queue.ActionRetry, Via: queue.ViaAPI})
+		retried <- err
+	}()
+	b.awaitLock(t)
+	if _, err := b.queue.DeadLetterEndpoint(t.Context(), tx, b.endpoint.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, <-retried, fault.Conflict)
+	b.wantShape(t, id, shape{State: queue.StateFailed, Attempt: 1, DeadLetter: true, Outcome: "failed", Disposition: "dead_lettered"})
+}
+
+// awaitLock waits until some session of the test's database waits for a lock.
+func (b *bundle) awaitLock(t *testing.T) {
+	t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for b.count(t, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) == 0 {
+		if time.Now().After(deadline) {
+			t.Fatal("nobody waits for a lock")
+		}
+		runtime.Gosched()
 	}
 }
 

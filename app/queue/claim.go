@@ -19,24 +19,27 @@ import (
 // with SKIP LOCKED inside IN (...) may lock more rows than it returns. A pruned attempt leaves its trace id
 // and its number to the bindings, so that its late spans still find both.
 const claimHead = `
-	WITH clock AS MATERIALIZED (SELECT sb_now() AS now),
-	candidate AS MATERIALIZED (`
+	WITH candidate AS MATERIALIZED (`
 
+// The clock is read when the candidate is locked: a lease must not run while its claim waits for a lock.
 const claimTail = `
+	), clock AS MATERIALIZED (
+		SELECT sb_now() AS now FROM candidate
 	), victims AS MATERIALIZED (
-		SELECT a.todo_id, a.seq, a.trace_id FROM todo_attempts a JOIN candidate c ON a.todo_id = c.id
+		SELECT a.todo_id, a.seq FROM todo_attempts a JOIN candidate c ON a.todo_id = c.id
 		WHERE a.ended_at IS NOT NULL
 		ORDER BY a.seq
 		LIMIT (SELECT greatest(0, c.attempts_total + 1 - c.attempts_pruned - $10::integer) FROM candidate c)
-	), kept AS (
-		INSERT INTO todo_trace_bindings (endpoint_id, trace_id, todo_id, attempt_seq)
-		SELECT $1, v.trace_id, v.todo_id, v.seq FROM victims v
-		ON CONFLICT (endpoint_id, trace_id) DO NOTHING
 	), pruned AS (
 		DELETE FROM todo_attempts a USING victims v WHERE a.todo_id = v.todo_id AND a.seq = v.seq
+		RETURNING a.todo_id, a.seq, a.trace_id
+	), kept AS (
+		INSERT INTO todo_trace_bindings (endpoint_id, trace_id, todo_id, attempt_seq)
+		SELECT $1, p.trace_id, p.todo_id, p.seq FROM pruned p
+		ON CONFLICT (endpoint_id, trace_id) DO NOTHING
 	), claimed AS (
 		UPDATE todos t SET state = 'claimed', attempt = t.attempt + 1, attempts_total = t.attempts_total + 1,
-			attempts_pruned = t.attempts_pruned + (SELECT count(*) FROM victims),
+			attempts_pruned = t.attempts_pruned + (SELECT count(*) FROM pruned),
 			owner = $3, lease_expires_at = clock.now + make_interval(secs => $4), next_retry_at = NULL, updated_at = clock.now
 		FROM candidate, clock WHERE t.id = candidate.id
 		RETURNING t.*
@@ -46,12 +49,18 @@ const claimTail = `
 		SELECT t.id, t.attempts_total, t.attempt, 'endpoint', t.endpoint_id, $5, $6, $7, $8, $4, clock.now, $9
 		FROM claimed t, clock
 	)
-	SELECT t.attempts_total, ` + priorColumn + `, ` + todoColumns + ` FROM claimed t`
+	SELECT t.attempts_total, ` + todoColumns + ` FROM claimed t`
 
-// priorColumn aggregates what the next worker should know, newest first, or null.
-const priorColumn = `(SELECT json_agg(prior) FROM (
-		SELECT ` + attemptColumns + ` FROM todo_attempts a
-		WHERE a.todo_id = t.id AND a.ended_at IS NOT NULL ORDER BY a.seq DESC LIMIT 5) prior)`
+// What the next worker should know, newest first: the closed attempts of the todo for whose open attempt
+// this trace was minted. It is a statement of its own, sent along with the claim: its snapshot is younger
+// than the claim's lock, so the attempt that ended last is never missing.
+const priorSQL = `
+	SELECT ` + attemptColumns + ` FROM todo_attempts mine JOIN todo_attempts a ON a.todo_id = mine.todo_id
+	WHERE mine.trace_id = $1 AND a.ended_at IS NOT NULL
+	ORDER BY a.seq DESC LIMIT $2`
+
+// priorAttempts is how many closed attempts a claim is handed.
+const priorAttempts = 5
 
 const claimOldest = `
 		SELECT c.id, c.attempts_total, c.attempts_pruned FROM todos c
@@ -67,28 +76,34 @@ const (
 
 	// A todo asked for by id may also be a retry that fell due before the scheduler came by.
 	claimSQL = claimHead + `
-		SELECT c.id, c.attempts_total, c.attempts_pruned FROM todos c, clock
+		SELECT c.id, c.attempts_total, c.attempts_pruned FROM todos c
 		WHERE c.id = $11 AND c.endpoint_id = $1 AND c.queue = ANY($2)
-		  AND (c.state = 'pending' OR c.state = 'failed' AND c.next_retry_at <= clock.now)
-		FOR NO KEY UPDATE OF c` + claimTail
+		  AND (c.state = 'pending' OR c.state = 'failed' AND c.next_retry_at <= sb_now())
+		FOR NO KEY UPDATE` + claimTail
 )
 
 // claim runs one of the claiming statements. pgx.ErrNoRows means that there was nothing to claim.
 func (g *grant) claim(ctx context.Context, q querier, sql string, queues []string, more ...any) (*Claimed, error) {
 	args := append([]any{g.ep.ID, queues, ownerOf(g.ep), g.leaseTTL, g.claimant, g.trace[:], g.callerTrace, g.fence,
 		g.requestID, g.keep}, more...)
-	return g.scan(q.QueryRow(ctx, sql, args...))
+	return g.send(ctx, q, sql, args)
 }
 
-func (g *grant) scan(row pgx.Row, more ...any) (*Claimed, error) {
+// send runs a statement that returns a claimed todo, and reads the prior attempts in the same round trip
+// and the same transaction.
+func (g *grant) send(ctx context.Context, q querier, sql string, args []any, more ...any) (*Claimed, error) {
 	c := Claimed{ClaimFields: ClaimFields{PriorAttempts: []Attempt{}, LeaseToken: g.leaseToken}}
-	var prior *[]Attempt
-	fields := append([]any{&c.AttemptsTotal, &prior}, c.Todo.fields()...)
-	if err := row.Scan(append(fields, more...)...); err != nil {
+	var batch pgx.Batch
+	batch.Queue(sql, args...).QueryRow(func(row pgx.Row) error {
+		fields := append([]any{&c.AttemptsTotal}, c.Todo.fields()...)
+		return row.Scan(append(fields, more...)...)
+	})
+	batch.Queue(priorSQL, g.trace[:], priorAttempts).Query(func(rows pgx.Rows) (err error) {
+		c.PriorAttempts, err = pgx.AppendRows(c.PriorAttempts, rows, scanAttempt)
+		return err
+	})
+	if err := q.SendBatch(ctx, &batch).Close(); err != nil {
 		return nil, err
-	}
-	if prior != nil {
-		c.PriorAttempts = *prior
 	}
 	c.AttemptSeq = c.AttemptsTotal
 	c.Traceparent = g.traceparent()
@@ -219,26 +234,34 @@ const repeatSQL = `
 		UPDATE todo_attempts a SET fence_hash = $4
 		FROM open WHERE a.todo_id = open.id AND a.seq = open.seq AND open.fenced AND ($5::uuid IS NULL OR open.id = $5)
 	)
-	SELECT t.attempts_total, ` + priorColumn + `, ` + todoColumns + `, open.trace_id, open.fenced
+	SELECT t.attempts_total, ` + todoColumns + `, open.trace_id, open.fenced
 	FROM open JOIN todos t ON t.id = open.id`
 
 func (s *Store) repeat(ctx context.Context, g *grant, id *uuid.UUID) (*Claimed, error) {
 	if g.requestID == nil {
 		return nil, nil
 	}
-	token, fence := newFence()
 	var trace []byte
-	var fenced bool
-	again := *g
-	c, err := again.scan(s.pool.QueryRow(ctx, repeatSQL, g.ep.ID, g.ep.Queues, g.requestID, fence, id), &trace, &fenced)
+	err := s.pool.QueryRow(ctx, `SELECT trace_id FROM todo_attempts
+		WHERE endpoint_id = $1 AND request_id = $2 AND ended_at IS NULL`, g.ep.ID, g.requestID).Scan(&trace)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	copy(again.trace[:], trace)
-	c.Traceparent, c.LeaseToken = again.traceparent(), ""
+	again := *g
+	again.trace = [16]byte(trace)
+	token, fence := newFence()
+	var fenced bool
+	c, err := again.send(ctx, s.pool, repeatSQL, []any{g.ep.ID, g.ep.Queues, g.requestID, fence, id}, &trace, &fenced)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil // it ended meanwhile, so the id is free
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.LeaseToken = ""
 	if fenced {
 		c.LeaseToken = token
 	}

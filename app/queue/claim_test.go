@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -176,6 +177,82 @@ func TestClaim_LeaseIsTheCalls_ElseTheEndpoints_ElseFiveMinutes(t *testing.T) {
 	for _, ttl := range []int{0, -1, 86401} {
 		_, err := b.queue.ClaimNext(t.Context(), b.endpoint, "", queue.ClaimParams{LeaseTTLSeconds: &ttl})
 		wantCode(t, err, fault.Invalid)
+	}
+}
+
+// A claim that waited for another one's lock hands over the attempt that ended meanwhile, and its own lease
+// begins when it holds the todo.
+func TestClaim_ThatWaitedSeesWhatEndedMeanwhile(t *testing.T) {
+	b := setup(t)
+	id := b.push(t)
+	tx, err := b.Pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `SELECT FROM todos WHERE id = $1 FOR NO KEY UPDATE`, id); err != nil {
+		t.Fatal(err)
+	}
+	claims := make(chan *queue.Claimed)
+	go func() {
+		c, err := b.queue.Claim(context.Background(), b.endpoint, id, queue.ClaimParams{LeaseTTLSeconds: ptr(1)})
+		if err != nil {
+			t.Error(err)
+		}
+		claims <- c
+	}()
+	b.awaitLock(t)
+	// Under the lock another worker's attempt begins and ends with a summary.
+	if _, err := tx.Exec(t.Context(), `
+		INSERT INTO todo_attempts (todo_id, seq, attempt, claimer_kind, endpoint_id, trace_id, lease_ttl_seconds, claimed_at, ended_at, outcome, disposition, summary)
+		SELECT $1, 1, 1, 'endpoint', $2, '\x00112233445566778899aabbccddeeff', 60, sb_now(), sb_now(), 'released', 'requeued', 'half way'`, id, b.endpoint.ID); err != nil {
+		t.Fatal(err)
+	}
+	var released time.Time
+	if err := tx.QueryRow(t.Context(), `UPDATE todos SET attempt = 1, attempts_total = 1 WHERE id = $1 RETURNING sb_now()`, id).Scan(&released); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c := <-claims
+	if c == nil || len(c.PriorAttempts) != 1 || *c.PriorAttempts[0].Summary != "half way" || c.AttemptSeq != 2 {
+		t.Fatalf("%+v", c)
+	}
+	if c.LeaseExpiresAt.Before(released.Add(time.Second)) {
+		t.Error("the lease ran while the claim waited")
+	}
+}
+
+// The foreign key of a span that is being stored shares the todo's key: no verb may wait for that.
+func TestVerbs_DoNotWaitForAnIngest(t *testing.T) {
+	b := setup(t)
+	held, pending, lapsed := b.push(t), b.push(t), b.push(t)
+	b.claim(t, lapsed, queue.ClaimParams{})
+	b.lapse(t)
+	b.claim(t, held, queue.ClaimParams{})
+	tx, err := b.Pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.Background()) }()
+	if _, err := tx.Exec(t.Context(), `SELECT FROM todos FOR KEY SHARE`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.queue.Heartbeat(t.Context(), b.endpoint, held, queue.HeartbeatParams{Note: ptr("x")}); err != nil {
+		t.Error(err)
+	}
+	if n, err := b.queue.Reap(t.Context()); n != 1 || err != nil {
+		t.Errorf("reaped %d, %v", n, err)
+	}
+	for range 2 { // the pending one, and the one just reaped
+		if c, err := b.queue.ClaimNext(t.Context(), b.endpoint, "", queue.ClaimParams{}); c == nil || err != nil {
+			t.Errorf("claim_next while spans are stored: %v, %v", c, err)
+		}
+	}
+	for _, id := range []uuid.UUID{held, pending} {
+		if _, err := b.queue.Complete(t.Context(), b.endpoint, id, queue.Report{}, nil); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

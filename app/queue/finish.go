@@ -56,14 +56,15 @@ func (s *Store) Complete(ctx context.Context, ep *identity.Endpoint, id uuid.UUI
 	return s.finish(ctx, ep, id, s.summed(r, result), OutcomeCompleted, completeSQL, jsonArg(result))
 }
 
-// backoffSQL is when a failed todo t comes back, in seconds: 30, doubled per attempt, 15 minutes at most.
-const backoffSQL = `least(900, 30 * 2 ^ least(t.attempt - 1, 10))`
+// backoffSQL is when a failed todo t comes back, in seconds: 30, doubled per attempt. It is spread by a fifth
+// either way, and 15 minutes is the most.
+const backoffSQL = `30 * 2 ^ least(t.attempt - 1, 10)`
 
 var failSQL = closed(`'failed'`, `CASE WHEN $10 AND t.attempt < t.max_attempts THEN 'retry_scheduled' ELSE 'dead_lettered' END`) + `,
 	moved AS (
 		UPDATE todos t SET state = 'failed', owner = NULL, lease_expires_at = NULL, interrupted_at = NULL, result = $9, updated_at = clock.now,
 			next_retry_at = CASE WHEN $10 AND t.attempt < t.max_attempts THEN clock.now + make_interval(secs =>
-				coalesce($11::double precision, $12 * ` + backoffSQL + `)) END
+				coalesce($11::double precision, least(900, $12::double precision * ` + backoffSQL + `))) END
 		FROM closed, clock WHERE t.id = closed.todo_id
 		RETURNING t.*
 	)

@@ -26,15 +26,17 @@ type HeartbeatParams struct {
 // held locks a todo and its open attempt for whoever really holds it: owner scope, granted queue, state,
 // owner and fence, all in the statement that reads the rows. A fenced attempt wants its own token; an
 // attempt without a fence wants none. The lock is NO KEY, like every lock of a todo here: the foreign key of
-// a span that is being stored takes a share of the key, and a heartbeat must not wait for an ingest.
+// a span that is being stored takes a share of the key, and a heartbeat must not wait for an ingest. The
+// clock is read when the lock is held, so that a wait for it does not date what follows back.
 const held = `
-	WITH clock AS MATERIALIZED (SELECT sb_now() AS now),
-	held AS MATERIALIZED (
+	WITH held AS MATERIALIZED (
 		SELECT t.id, a.seq, a.notes, t.activity_seq - t.activity_pruned AS entries FROM todos t JOIN todo_attempts a ON a.todo_id = t.id AND a.ended_at IS NULL
 		WHERE t.id = $1 AND t.endpoint_id = $2 AND t.queue = ANY($3) AND t.owner = $4
 		  AND t.state IN ('claimed', 'input-required', 'auth-required')
 		  AND a.fence_hash IS NOT DISTINCT FROM $5
 		FOR NO KEY UPDATE
+	), clock AS MATERIALIZED (
+		SELECT sb_now() AS now FROM held
 	)`
 
 func heldArgs(ep *identity.Endpoint, id uuid.UUID, leaseToken *string, more ...any) []any {

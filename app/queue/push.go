@@ -45,7 +45,7 @@ func (p *PushParams) normalize() error {
 		return err
 	}
 	if !p.Endpoint.GrantsQueue(p.Queue) {
-		return fault.InvalidArgument("queue", "must be one of the endpoint's queues")
+		return errQueueNotGranted
 	}
 	if p.Kind != nil {
 		if err := checkText("kind", *p.Kind, maxKind, "must be 1 to 64 bytes of text"); err != nil {
@@ -71,7 +71,9 @@ const pushSQL = `
 	WITH clock AS MATERIALIZED (SELECT sb_now() AS now),
 	-- The share lock orders this against a revocation: no todo slips in behind it.
 	vended AS (
-		SELECT id, human_id FROM endpoints WHERE id = $1 AND human_id = $2 AND revoked_at IS NULL FOR SHARE
+		SELECT id, human_id FROM endpoints, clock
+		WHERE id = $1 AND human_id = $2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock.now)
+		FOR SHARE OF endpoints
 	), t AS (
 		INSERT INTO todos AS t (id, endpoint_id, human_id, queue, source, kind, title, payload, payload_size,
 			idempotency_key, max_attempts, created_at, updated_at)
@@ -123,4 +125,4 @@ func (s *Store) Push(ctx context.Context, human uuid.UUID, p PushParams) (todo *
 	return nil, false, errEndpointEnded
 }
 
-var errEndpointEnded = fault.New(fault.Conflict, "this endpoint was revoked; vend another one")
+var errEndpointEnded = fault.New(fault.Conflict, "this endpoint was revoked or has expired; vend another one")

@@ -3,6 +3,7 @@ package queue_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -106,7 +107,6 @@ func TestPush_RefusesWhatItCannotHold(t *testing.T) {
 		"title ":          func(p *queue.PushParams) { p.Title = " " },
 		"title  ":         func(p *queue.PushParams) { p.Title = "a\x00" },
 		"title   ":        func(p *queue.PushParams) { p.Title = "a\xff" },
-		"queue":           func(p *queue.PushParams) { p.Queue = "elsewhere" },
 		"kind":            func(p *queue.PushParams) { p.Kind = ptr(strings.Repeat("a", 65)) },
 		"idempotency_key": func(p *queue.PushParams) { p.IdempotencyKey = ptr("") },
 		"max_attempts":    func(p *queue.PushParams) { p.MaxAttempts = ptr(0) },
@@ -120,6 +120,16 @@ func TestPush_RefusesWhatItCannotHold(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+func TestPush_KeepsToTheGrantAndTheLifeOfItsEndpoint(t *testing.T) {
+	b := setup(t)
+	_, _, err := b.queue.Push(t.Context(), b.human.ID, queue.PushParams{Endpoint: b.endpoint, Title: "x", Queue: "elsewhere"})
+	wantCode(t, err, fault.Forbidden)
+	brief := b.vend(t, b.human.ID, identity.VendParams{Name: "brief", ExpiresIn: ptr(time.Hour)})
+	b.Advance(t, 2*time.Hour)
+	_, _, err = b.queue.Push(t.Context(), b.human.ID, queue.PushParams{Endpoint: brief, Title: "x"})
+	wantCode(t, err, fault.Conflict)
 }
 
 func TestList_PagesNewestFirstWithoutGapsOrRepeats(t *testing.T) {

@@ -283,6 +283,8 @@ func TestSQL_ReadsTimeOnlyThroughItsOneClock(t *testing.T) {
 
 // One package writes each table, so that its rules have one home.
 func TestTables_AreWrittenByTheirOwnPackageOnly(t *testing.T) {
+	// The queue leaves to the bindings what a pruned attempt knew, in the claim's own statement.
+	also := map[string]string{"todo_trace_bindings": "app/queue"}
 	owner := map[string]string{
 		"humans": "app/identity", "agents": "app/identity", "endpoints": "app/identity", "credentials": "app/identity",
 		"access_tokens": "app/identity", "login_links": "app/identity", "sessions": "app/identity",
@@ -294,7 +296,7 @@ func TestTables_AreWrittenByTheirOwnPackageOnly(t *testing.T) {
 	statements(t, func(path, sql string) {
 		for _, m := range write.FindAllStringSubmatch(sql, -1) {
 			home, known := owner[m[1]]
-			if known && home != filepath.ToSlash(filepath.Dir(path)) {
+			if at := filepath.ToSlash(filepath.Dir(path)); known && home != at && also[m[1]] != at {
 				t.Errorf("%s writes %s, which belongs to %s", path, m[1], home)
 			}
 			written[m[1]] = true
