@@ -137,19 +137,95 @@ func TestRevoke_BySlugOrIDEndsTheCredential(t *testing.T) {
 	}
 }
 
-func TestForeignEndpoint_IsUnknownByteForByte(t *testing.T) {
+func TestVend_GrantsTheDefaultLeaseVerbsByNameOnly(t *testing.T) {
 	f := setup(t)
-	foreign := f.vend(t, &f.alice, `{"name":"bot"}`)
-	for _, tail := range []string{"/revoke", "/todos"} {
-		unknown := f.do(t, &f.bob, "POST", "/endpoints/nobody-x2x2"+tail, `{"title":"t"}`)
-		unknown.refused(t, http.StatusNotFound, "not_found")
-		for _, ref := range []string{foreign.Slug, foreign.ID, "ep_", "%00", "a%2Fb", strings.Repeat("x", 3000), "%ff"} {
-			if got := f.do(t, &f.bob, "POST", "/endpoints/"+ref+tail, `{"title":"t"}`); got.body != unknown.body || got.status != unknown.status {
-				t.Errorf("%.40s%s: %d %s, want as unknown: %s", ref, tail, got.status, got.body, unknown.body)
-			}
+	v := f.vend(t, &f.alice, `{"name":"bot","verbs":["claim","get_default_lease","set_default_lease"]}`)
+	if diff := cmp.Diff([]string{"claim", "get_default_lease", "set_default_lease"}, v.Verbs); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// defaults are what an edit changes.
+type defaults struct {
+	Lease, Attempts int // 0: the server's
+	Fence           bool
+}
+
+func defaultsOf(e *endpointBody) (d defaults) {
+	if e.DefaultLeaseTTLSeconds != nil {
+		d.Lease = *e.DefaultLeaseTTLSeconds
+	}
+	if e.DefaultMaxAttempts != nil {
+		d.Attempts = *e.DefaultMaxAttempts
+	}
+	d.Fence = e.RequireFence
+	return d
+}
+
+func TestEdit_NullClearsAndAbsentLeaves(t *testing.T) {
+	f := setup(t)
+	for body, want := range map[string]defaults{
+		``:                                   {600, 3, true},
+		`{}`:                                 {600, 3, true},
+		`{"default_lease_ttl_seconds":900}`:  {900, 3, true},
+		`{"default_lease_ttl_seconds":null}`: {0, 3, true},
+		`{"default_max_attempts":"7"}`:       {600, 7, true},
+		`{"default_max_attempts": null ,"require_fence":"false"}`:                                     {600, 0, false},
+		`{"default_lease_ttl_seconds":"","default_max_attempts":"null","require_fence":null}`:         {600, 3, true},
+		`{"default_lease_ttl_seconds":60,"default_max_attempts":1,"require_fence":false,"queues":[]}`: {60, 1, false},
+	} {
+		v := f.vend(t, &f.alice, `{"name":"bot","default_lease_ttl_seconds":600,"default_max_attempts":3,"require_fence":true}`)
+		var edited endpointBody
+		f.do(t, &f.alice, "PATCH", "/endpoints/"+v.Slug, body).into(t, http.StatusOK, &edited)
+		if got := defaultsOf(&edited); got != want {
+			t.Errorf("%s: %+v, want %+v", body, got, want)
+		}
+		if diff := cmp.Diff(v.Queues, edited.Queues); diff != "" || !cmp.Equal(v.Verbs, edited.Verbs) {
+			t.Errorf("%s changed the grant", body)
+		}
+		e := f.endpoint(t, v.Token)
+		if got := defaultsOf(&endpointBody{DefaultLeaseTTLSeconds: e.DefaultLeaseTTLSeconds, DefaultMaxAttempts: e.DefaultMaxAttempts, RequireFence: e.RequireFence}); got != want {
+			t.Errorf("%s: the credential finds %+v, want %+v", body, got, want)
 		}
 	}
-	if e := f.endpoint(t, foreign.Token); e.RevokedAt != nil {
-		t.Error("a stranger revoked it")
+}
+
+func TestRotate_EndsTheEarlierCredentialAtOnceOrAfterTheOverlap(t *testing.T) {
+	f := setup(t)
+	works := func(token string) bool {
+		_, err := f.Identity.ResolveCredential(t.Context(), token)
+		if err != nil && !errors.Is(err, identity.ErrUnauthenticated) {
+			t.Fatal(err)
+		}
+		return err == nil
+	}
+	for body, overlap := range map[string]time.Duration{``: 0, `{"overlap_seconds":0}`: 0, `{"overlap_seconds":"3600"}`: time.Hour} {
+		v := f.vend(t, &f.alice, `{"name":"bot"}`)
+		todo := f.push(t, &f.alice, v.Slug, `{"title":"t"}`, http.StatusCreated).Todo.ID
+		var next vendedBody
+		f.do(t, &f.alice, "POST", "/endpoints/"+v.ID+"/rotate", body).into(t, http.StatusCreated, &next)
+		if next.Token == v.Token || next.ID != v.ID || !strings.Contains(string(next.MCPJSON), next.Token) || !works(next.Token) {
+			t.Errorf("%s: rotated to %+v", body, next.endpointBody)
+		}
+		if got := works(v.Token); got != (overlap > 0) {
+			t.Errorf("%s: the earlier credential works: %t", body, got)
+		}
+		f.db.Advance(t, overlap+time.Second)
+		if works(v.Token) || !works(next.Token) {
+			t.Errorf("%s: after the overlap %t and %t work", body, works(v.Token), works(next.Token))
+		}
+		if got := f.story(t, &f.alice, todo); got.State != "pending" {
+			t.Errorf("%s: the work is %s", body, got.State)
+		}
+	}
+}
+
+func TestRotate_ARevokedEndpointStaysEnded(t *testing.T) {
+	f := setup(t)
+	v := f.vend(t, &f.alice, `{"name":"bot"}`)
+	f.do(t, &f.alice, "POST", "/endpoints/"+v.Slug+"/revoke", "")
+	got := f.do(t, &f.alice, "POST", "/endpoints/"+v.Slug+"/rotate", "")
+	if got.refused(t, http.StatusConflict, "conflict"); strings.Contains(got.body, "sbk_") {
+		t.Error("a refusal shows a credential")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +24,15 @@ type openAPI struct {
 }
 
 type operation struct {
+	Parameters []struct {
+		Name, In string
+		Schema   json.RawMessage
+	}
+	RequestBody struct {
+		Content map[string]struct {
+			Schema struct{ Properties map[string]json.RawMessage }
+		}
+	}
 	Responses map[string]response
 }
 
@@ -72,8 +82,28 @@ func TestDocument_EverySchemaIsUsedAndResolves(t *testing.T) {
 	}
 }
 
+func TestDocument_EveryReferenceResolves(t *testing.T) {
+	var d struct {
+		Components map[string]map[string]json.RawMessage
+	}
+	if err := json.Unmarshal(document, &d); err != nil {
+		t.Fatal(err)
+	}
+	for _, ref := range regexp.MustCompile(`"\$ref": "#/components/(\w+)/(\w+)"`).FindAllSubmatch(document, -1) {
+		if d.Components[string(ref[1])][string(ref[2])] == nil {
+			t.Errorf("%s leads nowhere", ref[0])
+		}
+	}
+}
+
+// resolved keeps the validators that were made: making one reads the whole document.
+var resolved sync.Map
+
 // schema makes a validator for one of the document's schemas; OpenAPI 3.1's are JSON Schema.
 func (d *openAPI) schema(of json.RawMessage) (*jsonschema.Resolved, error) {
+	if made, found := resolved.Load(string(of)); found {
+		return made.(*jsonschema.Resolved), nil
+	}
 	root := map[string]any{"$defs": d.Components.Schemas, "allOf": []json.RawMessage{of}}
 	text, err := json.Marshal(root)
 	if err != nil {
@@ -84,7 +114,11 @@ func (d *openAPI) schema(of json.RawMessage) (*jsonschema.Resolved, error) {
 	if err := json.Unmarshal(text, &s); err != nil {
 		return nil, err
 	}
-	return s.Resolve(nil)
+	made, err := s.Resolve(nil)
+	if err == nil {
+		resolved.Store(string(of), made)
+	}
+	return made, err
 }
 
 // checkAgainstDocument fails the test when a documented route answers something else than the document says.
