@@ -114,7 +114,7 @@ func (s *server) retryPage(c *call, f queue.HumanFilter, via queue.Via, body *re
 			continue
 		case postgres.Unavailable(err) || c.Context().Err() != nil:
 			return "", err
-		case fault.From(err, postgres.Unavailable) == fault.ErrInternal:
+		case fault.From(err, postgres.Fault) == fault.ErrInternal:
 			s.Log.Error("a todo could not be retried", postgres.Field(err), zap.Stringer("todo", rows[i].ID))
 		}
 		body.Refused++

@@ -53,7 +53,7 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		writeJSON(w, http.StatusRequestEntityTooLarge, refusal{"the body is larger than 1 MiB", string(fault.Invalid)})
 		return
 	}
-	f := fault.From(err, postgres.Unavailable)
+	f := fault.From(err, postgres.Fault)
 	if f.Code == fault.Unavailable {
 		w.Header().Set("Retry-After", "1")
 	}

@@ -65,13 +65,13 @@ func (b *board) fail(w http.ResponseWriter, r *http.Request, v viewer, err error
 	f := failureOf(err)
 	if f.Status >= http.StatusInternalServerError {
 		f.Request = "req_" + uuid.NewString()[:8]
-		b.Log.Error("a page could not be shown", zap.String("request_id", f.Request), zap.Error(err))
+		b.Log.Error("a page could not be shown", zap.String("request_id", f.Request), postgres.Field(err))
 	}
 	b.show(w, r, v, f)
 }
 
 func failureOf(err error) failure {
-	switch fault.From(err, postgres.Unavailable).Code {
+	switch fault.From(err, postgres.Fault).Code {
 	case fault.NotFound:
 		return todoNotFoundPage
 	case fault.Invalid:

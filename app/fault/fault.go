@@ -43,19 +43,19 @@ var (
 	ErrEndpointNotFound = New(NotFound, "no such endpoint")
 	ErrNotHeld          = New(Conflict, "this todo is not held under this lease")
 	ErrUnavailable      = New(Unavailable, "the store cannot be reached; nothing was changed, try again")
+	ErrUnknownOutcome   = New(Unavailable, "the store did not answer in the end; look what was changed before you try again")
 	ErrInternal         = New(Internal, "something went wrong on the server; its log has the request id")
 )
 
-// From finds the refusal in err. An error that is none is ErrUnavailable when unavailable says so, else
-// ErrInternal; its own text stays behind, for the log.
-func From(err error, unavailable func(error) bool) *Error {
+// From finds the refusal in err. An error that is none is judged by store, which knows the errors of the
+// database; what store does not know is ErrInternal. Its own text stays behind, for the log.
+func From(err error, store func(error) *Error) *Error {
 	var f *Error
-	switch {
-	case errors.As(err, &f):
+	if errors.As(err, &f) {
 		return f
-	case unavailable(err):
-		return ErrUnavailable
-	default:
-		return ErrInternal
 	}
+	if f := store(err); f != nil {
+		return f
+	}
+	return ErrInternal
 }

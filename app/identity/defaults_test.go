@@ -20,7 +20,7 @@ func TestEditDefaults_ChangesWhatIsNamedAndNothingElse(t *testing.T) {
 	for _, edit := range []identity.DefaultsEdit{
 		{LeaseTTLSeconds: identity.Change[int]{Set: true, Value: ptr(59)}}, {MaxAttempts: identity.Change[int]{Set: true, Value: ptr(0)}},
 	} {
-		if _, err := b.EditDefaults(t.Context(), b.owner.ID, v.Slug, edit); fault.From(err, func(error) bool { return false }).Code != fault.Invalid {
+		if _, err := b.EditDefaults(t.Context(), b.owner.ID, v.Slug, edit); fault.From(err, func(error) *fault.Error { return nil }).Code != fault.Invalid {
 			t.Errorf("%+v: %v", edit, err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/switchboard-otel/switchboard/app/fault"
 	"github.com/switchboard-otel/switchboard/app/postgres"
@@ -137,25 +138,36 @@ func (s *Store) Vend(ctx context.Context, human uuid.UUID, p VendParams) (*Vende
 		seconds := p.ExpiresIn.Seconds()
 		expires = &seconds
 	}
-	err := s.pool.QueryRow(ctx, `
-		WITH clock AS MATERIALIZED (SELECT sb_now() AS now),
-		a AS (
-			INSERT INTO agents (id, human_id, name, kind, created_at)
-			SELECT $1, $2, $3, $4, now FROM clock RETURNING id, name, kind
-		), e AS (
-			INSERT INTO endpoints (id, human_id, agent_id, slug, queues, verbs, default_lease_ttl_seconds,
-				default_max_attempts, require_fence, created_at, expires_at)
-			SELECT $5, $2, a.id, $6, $7, $8, $9, $10, $11, now, now + make_interval(secs => $12)
-			FROM a, clock RETURNING *
-		), c AS (
-			INSERT INTO credentials (token_hash, endpoint_id, created_at)
-			SELECT $13, e.id, now FROM e, clock
-		)
-		SELECT `+endpointColumns+` FROM e, a`,
-		typeid.New(), human, p.Name, p.Kind, typeid.New(), newSlug(p.Name), p.Queues, p.Verbs,
-		p.DefaultLeaseTTLSeconds, p.DefaultMaxAttempts, p.RequireFence, expires, secret.Hash(v.Token),
-	).Scan(v.fields()...)
-	return &v, err
+	// Four random characters can meet a slug that exists; a few tries cannot, in any number of endpoints that
+	// one server has.
+	for try := 1; ; try++ {
+		err := s.pool.QueryRow(ctx, vendSQL, typeid.New(), human, p.Name, p.Kind, typeid.New(), newSlug(p.Name), p.Queues, p.Verbs,
+			p.DefaultLeaseTTLSeconds, p.DefaultMaxAttempts, p.RequireFence, expires, secret.Hash(v.Token)).Scan(v.fields()...)
+		if !slugTaken(err) || try == 5 {
+			return &v, err
+		}
+	}
+}
+
+const vendSQL = `
+	WITH clock AS MATERIALIZED (SELECT sb_now() AS now),
+	a AS (
+		INSERT INTO agents (id, human_id, name, kind, created_at)
+		SELECT $1, $2, $3, $4, now FROM clock RETURNING id, name, kind
+	), e AS (
+		INSERT INTO endpoints (id, human_id, agent_id, slug, queues, verbs, default_lease_ttl_seconds,
+			default_max_attempts, require_fence, created_at, expires_at)
+		SELECT $5, $2, a.id, $6, $7, $8, $9, $10, $11, now, now + make_interval(secs => $12)
+		FROM a, clock RETURNING *
+	), c AS (
+		INSERT INTO credentials (token_hash, endpoint_id, created_at)
+		SELECT $13, e.id, now FROM e, clock
+	)
+	SELECT ` + endpointColumns + ` FROM e, a`
+
+func slugTaken(err error) bool {
+	var violated *pgconn.PgError
+	return errors.As(err, &violated) && violated.ConstraintName == "endpoints_slug_key"
 }
 
 // newSlug makes a public name out of an agent's: what is left of its letters, and four random characters

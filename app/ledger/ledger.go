@@ -31,6 +31,8 @@ type Ledger struct {
 	stored    int
 	filtered  int
 	committed bool
+
+	unavailable bool
 }
 
 type key struct{}
@@ -88,19 +90,33 @@ func (l *Ledger) Commit(o Outcome) {
 	}
 }
 
+// Unavailable records that a stage could not reach the store now. The request is worth sending again then,
+// whatever else went wrong beside it: another exporter's refusal must not make a producer drop spans that
+// could have been stored a second later.
+func (l *Ledger) Unavailable() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.unavailable = true
+}
+
 // Account is a ledger's state when the pipeline has returned.
 type Account struct {
 	Committed bool           // the exporter ended its last transaction
 	Stored    int            // spans accounted for by the store
 	Rejected  map[Reason]int // by reason
 	Filtered  int            // removed by the operator's configuration, as far as a stage of ours did it
+
+	Unavailable bool // the store could not be reached
 }
 
 // Account returns a copy of the state.
 func (l *Ledger) Account() Account {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a := Account{Committed: l.committed, Stored: l.stored, Filtered: l.filtered, Rejected: map[Reason]int{}}
+	a := Account{Committed: l.committed, Stored: l.stored, Filtered: l.filtered, Rejected: map[Reason]int{}, Unavailable: l.unavailable}
 	for r, n := range l.rejected {
 		a.Rejected[r] = n
 	}

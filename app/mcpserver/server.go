@@ -86,7 +86,7 @@ func (s *server) metadata(w http.ResponseWriter, r *http.Request) {
 
 // serve decides who calls before anything of the body is read.
 func (s *server) serve(w http.ResponseWriter, r *http.Request) {
-	if err := s.origin.Check(r); err != nil {
+	if s.foreign(r) {
 		http.Error(w, "this origin may not call", http.StatusForbidden)
 		return
 	}
@@ -118,6 +118,14 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	auth.RequireBearerToken(func(context.Context, string, *http.Request) (*auth.TokenInfo, error) {
 		return &auth.TokenInfo{UserID: endpoint.ID.String(), Extra: map[string]any{endpointKey: endpoint}}, nil
 	}, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(s.mcp).ServeHTTP(w, r)
+}
+
+// foreign reports whether another site's page sends this. The check lets safe methods pass; here nothing is
+// meant for a page, whatever the method.
+func (s *server) foreign(r *http.Request) bool {
+	unsafe := *r
+	unsafe.Method = http.MethodPost
+	return s.origin.Check(&unsafe) != nil
 }
 
 func (s *server) authenticate(r *http.Request) (*identity.Endpoint, error) {
@@ -199,7 +207,7 @@ func (s *server) handler(v verb) mcp.ToolHandler {
 }
 
 func (s *server) failed(v verb, err error) *mcp.CallToolResult {
-	f := fault.From(err, postgres.Unavailable)
+	f := fault.From(err, postgres.Fault)
 	if f.Code == fault.Internal {
 		request := uuid.NewString()
 		s.Log.Error("an mcp call failed", zap.String("request_id", request), zap.String("verb", v.name), postgres.Field(err))

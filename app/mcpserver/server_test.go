@@ -369,6 +369,26 @@ func TestTransport_ServesWhatRealClientsSend(t *testing.T) {
 	}
 }
 
+func TestOrigin_AForeignOneIsRefusedOnEveryMethod(t *testing.T) {
+	b := setup(t)
+	for _, method := range []string{http.MethodGet, http.MethodDelete, http.MethodPost, http.MethodOptions} {
+		req, err := http.NewRequestWithContext(t.Context(), method, b.url+"/mcp/"+b.vended.Slug, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Origin", "https://evil.example")
+		req.Header.Set("Authorization", "Bearer "+b.vended.Token)
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if res.StatusCode != http.StatusForbidden {
+			t.Errorf("%s: %d", method, res.StatusCode)
+		}
+	}
+}
+
 func TestLimiter_AnswersWithWholeSeconds(t *testing.T) {
 	b := setup(t, func(c *mcpserver.Config) { c.PerEndpoint = ratelimit.New(0.001, 1) })
 	if status, _, _ := b.post(t, b.vended.Slug, b.vended.Token, ping); status != 200 {

@@ -100,12 +100,14 @@ func reason(err error) string {
 		return "it did not answer in time"
 	case errors.As(err, &dns):
 		return "the host name " + dns.Name + " was not found"
-	case errors.As(err, &op):
+	case errors.As(err, &op) && op.Err != nil:
 		return op.Err.Error()
 	}
 	var connect *pgconn.ConnectError
 	if errors.As(err, &connect) {
-		err = connect.Unwrap()
+		if err = connect.Unwrap(); err == nil {
+			return "it cannot be reached"
+		}
 	}
 	return strings.Join(strings.Fields(err.Error()), " ")
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/puddle/v2"
+
+	"github.com/switchboard-otel/switchboard/app/fault"
 )
 
 // Unavailable says that the database could not do its work now and may later: it cannot be reached, it stops or starts, it
@@ -36,6 +38,25 @@ func Unavailable(err error) bool {
 		errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, io.EOF) ||
 		errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// Fault is what a caller hears of an error of the database, nil when it is no such error or only our own
+// mistake. Nothing was changed where the server refused the work or never got it; when a connection broke
+// under a statement nobody knows, and the caller must look.
+func Fault(err error) *fault.Error {
+	switch {
+	case !Unavailable(err):
+		return nil
+	case undone(err):
+		return fault.ErrUnavailable
+	default:
+		return fault.ErrUnknownOutcome
+	}
+}
+
+func undone(err error) bool {
+	var connect *pgconn.ConnectError
+	return sqlState(err) != "" || errors.As(err, &connect) || pgconn.SafeToRetry(err) || errors.Is(err, puddle.ErrClosedPool)
 }
 
 func unavailableState(code string) bool {

@@ -15,6 +15,9 @@ func Field(err error) zap.Field {
 	if errors.As(err, &server) {
 		return zap.String("error", fmt.Sprintf("sqlstate %s table %q constraint %q", server.Code, server.TableName, server.ConstraintName))
 	}
+	if Unavailable(err) {
+		return zap.String("error", reason(err)) // of a connection: it was before any statement, or says only how it broke
+	}
 	return zap.String("error", fmt.Sprintf("%T", rootOf(err)))
 }
 

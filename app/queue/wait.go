@@ -25,9 +25,18 @@ type waiters struct {
 	mu      sync.Mutex
 	waiting map[claimKey]map[chan struct{}]bool
 	polling bool
+
+	stop    sync.Once
+	stopped chan struct{}
 }
 
-func newWaiters() *waiters { return &waiters{waiting: map[claimKey]map[chan struct{}]bool{}} }
+func newWaiters() *waiters {
+	return &waiters{waiting: map[claimKey]map[chan struct{}]bool{}, stopped: make(chan struct{})}
+}
+
+// StopWaiting lets every call that waits answer that there is nothing, and none wait from now on: the
+// process ends. Other calls go on.
+func (s *Store) StopWaiting() { s.ready.stop.Do(func() { close(s.ready.stopped) }) }
 
 func (w *waiters) join(key claimKey) (woken chan struct{}, first bool) {
 	w.mu.Lock()
@@ -113,6 +122,8 @@ func (s *Store) WaitNext(ctx context.Context, ep *identity.Endpoint, queue strin
 		select {
 		case <-woken:
 		case <-end.C:
+			return nil, nil
+		case <-s.ready.stopped:
 			return nil, nil
 		case <-ctx.Done():
 			return nil, ctx.Err()

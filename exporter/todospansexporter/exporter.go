@@ -51,6 +51,7 @@ func (e *todoSpans) store(ctx context.Context, td ptrace.Traces) error {
 	outcome, err := e.owner.Spans().Upsert(ctx, endpoint, rows)
 	switch {
 	case postgres.Unavailable(err):
+		account.Unavailable()
 		return err
 	case err != nil:
 		return consumererror.NewPermanent(err)

@@ -42,17 +42,30 @@ const (
 	sweepEvery   = time.Hour
 )
 
+// drainTime is how long requests in flight may take to finish when the process ends.
+const drainTime = 15 * time.Second
+
 type switchboard struct {
 	cfg *Config
 	set extension.Settings
 	log *zap.Logger
 
 	db        *postgres.DB
-	settings  *settings.Reader
-	identity  *identity.Store
-	queue     *queue.Store
-	spans     *spans.Store
 	telemetry *telemetry.Metrics
+
+	// What verbs, pages and background jobs use.
+	settings *settings.Reader
+	identity *identity.Store
+	queue    *queue.Store
+	spans    *spans.Store
+
+	// What an ingest uses. It has a pool of its own, so that it never starves a claim.
+	ingest struct {
+		settings *settings.Reader
+		identity *identity.Store
+		queue    *queue.Store
+		spans    *spans.Store
+	}
 
 	preAuth, otlp, mcp *ratelimit.Limiter
 
@@ -89,7 +102,12 @@ func (s *switchboard) Start(ctx context.Context, host component.Host) (err error
 		queue.WithSummaryFromResult(s.cfg.SummaryFromResult.On()))
 	s.telemetry.Queue.CollectDepth(s.queue.Depths)
 	s.identity = identity.NewStore(s.db.Verbs, s.queue)
-	s.spans = spans.NewStore(s.db.Spans, s.settings)
+	s.spans = spans.NewStore(s.db.Verbs, s.settings)
+
+	s.ingest.settings = settings.NewReader(s.db.Spans, s.log)
+	s.ingest.queue = queue.NewStore(s.db.Spans, s.ingest.settings)
+	s.ingest.identity = identity.NewStore(s.db.Spans, s.ingest.queue)
+	s.ingest.spans = spans.NewStore(s.db.Spans, s.ingest.settings)
 
 	handler, err := s.routes()
 	if err != nil {
@@ -126,7 +144,7 @@ func (s *switchboard) jobs() []background.Job {
 
 func (s *switchboard) serve(listener net.Listener, handler http.Handler, host component.Host) {
 	s.server = &http.Server{
-		Handler:           handler,
+		Handler:           boundBodies(handler),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
@@ -147,9 +165,8 @@ func (s *switchboard) Shutdown(ctx context.Context) error {
 	s.ready.Store(false)
 	var errs []error
 	if s.server != nil {
-		if err := s.server.Shutdown(ctx); err != nil {
-			errs = append(errs, err, s.server.Close())
-		}
+		s.queue.StopWaiting()
+		errs = append(errs, s.drain(ctx))
 		<-s.served
 		s.server = nil
 	}
@@ -162,6 +179,17 @@ func (s *switchboard) Shutdown(ctx context.Context) error {
 		s.db = nil
 	}
 	return errors.Join(errs...)
+}
+
+// drain lets the requests in flight finish, for a while: nobody may keep the process from ending.
+func (s *switchboard) drain(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, drainTime)
+	defer cancel()
+	if err := s.server.Shutdown(ctx); err != nil {
+		s.log.Warn("requests were still open when the process had to end")
+		return s.server.Close()
+	}
+	return nil
 }
 
 // Ready is called when every pipeline runs: now people are told where everything is.
@@ -180,20 +208,20 @@ func (s *switchboard) NotReady() error {
 
 // ResolveCredential finds the endpoint that presents a token, or returns identity.ErrUnauthenticated.
 func (s *switchboard) ResolveCredential(ctx context.Context, token string) (*identity.Endpoint, error) {
-	return s.identity.ResolveCredential(ctx, token)
+	return s.ingest.identity.ResolveCredential(ctx, token)
 }
 
 // OTLPEnabled reports whether this process takes spans (REQ-21).
 func (s *switchboard) OTLPEnabled() bool { return s.cfg.Features.OTLP.On() }
 
 // Settings reads what an operator may change while the process runs.
-func (s *switchboard) Settings() *settings.Reader { return s.settings }
+func (s *switchboard) Settings() *settings.Reader { return s.ingest.settings }
 
-// Queue is the store of todos and attempts.
-func (s *switchboard) Queue() *queue.Store { return s.queue }
+// Queue is where a pipeline looks todos and attempts up.
+func (s *switchboard) Queue() *queue.Store { return s.ingest.queue }
 
-// Spans is the store of spans.
-func (s *switchboard) Spans() *spans.Store { return s.spans }
+// Spans is where a pipeline stores spans.
+func (s *switchboard) Spans() *spans.Store { return s.ingest.spans }
 
 // Telemetry is the registry of the switchboard_* metrics.
 func (s *switchboard) Telemetry() *telemetry.Metrics { return s.telemetry }

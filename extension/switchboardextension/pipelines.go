@@ -39,7 +39,10 @@ type pipeline struct {
 	Exporters  []string `mapstructure:"exporters"`
 }
 
-type graph struct{ pipelines map[string]pipeline }
+type graph struct {
+	pipelines  map[string]pipeline
+	connectors map[string]bool
+}
 
 // route is one way from a receiver to the store.
 type route struct {
@@ -56,14 +59,14 @@ func checkPipelines(conf *confmap.Conf) error {
 	for _, receiver := range g.receivers() {
 		routes := g.routes(receiver, nil)
 		for _, r := range routes {
-			if err := r.checkProcessors(); err != nil {
+			if err := errors.Join(r.checkProcessors(), r.checkSynchronous(receiver)); err != nil {
 				return err
 			}
 		}
 		if typeOf(receiver) != typeReceiver {
 			continue
 		}
-		if err := checkSynchronous(receiver, routes); err != nil {
+		if err := errors.Join(checkOneStore(receiver, routes), g.checkOneBinding(receiver)); err != nil {
 			return err
 		}
 	}
@@ -81,7 +84,14 @@ func readGraph(conf *confmap.Conf) (*graph, error) {
 	if err := sub.Unmarshal(&service, confmap.WithIgnoreUnused()); err != nil {
 		return nil, fmt.Errorf("cannot read service::pipelines: %w", err)
 	}
-	g := &graph{pipelines: map[string]pipeline{}}
+	connectors, err := conf.Sub("connectors")
+	if err != nil {
+		return nil, err
+	}
+	g := &graph{pipelines: map[string]pipeline{}, connectors: map[string]bool{}}
+	for id := range connectors.ToStringMap() {
+		g.connectors[id] = true
+	}
 	for name, p := range service.Pipelines {
 		if typeOf(name) == "traces" {
 			g.pipelines[name] = p
@@ -96,13 +106,12 @@ func typeOf(id string) string {
 	return t
 }
 
-// receivers lists where spans enter: every receiver of a pipeline that is no pipeline's exporter, since
-// that would be a connector.
+// receivers lists where spans enter: what a pipeline receives from that is no connector.
 func (g *graph) receivers() []string {
 	var all []string
 	for _, p := range g.pipelines {
 		for _, r := range p.Receivers {
-			if !slices.Contains(all, r) && !g.connects(r) {
+			if !slices.Contains(all, r) && !g.connectors[r] {
 				all = append(all, r)
 			}
 		}
@@ -111,25 +120,37 @@ func (g *graph) receivers() []string {
 	return all
 }
 
-func (g *graph) connects(id string) bool {
-	for _, p := range g.pipelines {
-		if slices.Contains(p.Exporters, id) {
-			return true
+// reached lists the pipelines that spans from a receiver or connector pass, each once. The collector itself
+// refuses cycles; what was passed bounds the walk all the same.
+func (g *graph) reached(from string, passed []string) []string {
+	for _, name := range g.names() {
+		p := g.pipelines[name]
+		if !slices.Contains(p.Receivers, from) || slices.Contains(passed, name) {
+			continue
+		}
+		passed = append(passed, name)
+		for _, exporter := range p.Exporters {
+			if g.connectors[exporter] {
+				passed = g.reached(exporter, passed)
+			}
 		}
 	}
-	return false
+	return passed
 }
 
-// routes walks from a receiver, or from a connector as one, to every store it reaches. The collector itself
-// refuses cycles; passed bounds the walk all the same.
-func (g *graph) routes(from string, passed []string) []route {
-	var found []route
+func (g *graph) names() []string {
 	names := make([]string, 0, len(g.pipelines))
 	for name := range g.pipelines {
 		names = append(names, name)
 	}
 	sort.Strings(names)
-	for _, name := range names {
+	return names
+}
+
+// routes walks from a receiver, or from a connector as one, to every store it reaches.
+func (g *graph) routes(from string, passed []string) []route {
+	var found []route
+	for _, name := range g.names() {
 		p := g.pipelines[name]
 		if !slices.Contains(p.Receivers, from) || slices.Contains(passed, name) {
 			continue
@@ -140,7 +161,9 @@ func (g *graph) routes(from string, passed []string) []route {
 				found = append(found, g.route(here, exporter))
 				continue
 			}
-			found = append(found, g.routes(exporter, here)...)
+			if g.connectors[exporter] {
+				found = append(found, g.routes(exporter, here)...)
+			}
 		}
 	}
 	return found
@@ -176,8 +199,20 @@ func (r route) checkProcessors() error {
 
 func (r route) last() string { return r.pipelines[len(r.pipelines)-1] }
 
-// checkSynchronous makes sure that the receiver's answer is the store's.
-func checkSynchronous(receiver string, routes []route) error {
+// checkSynchronous makes sure that whoever sent the spans is answered, and known, when they are stored: an
+// asynchronous stage answers before, and forgets which endpoint they came from.
+func (r route) checkSynchronous(receiver string) error {
+	for _, p := range r.processors {
+		if slices.Contains(asynchronous, typeOf(p)) {
+			return fmt.Errorf("processor %s between receiver %s and exporter %s answers before spans are stored: remove it, or put it into a second pipeline behind the forward connector",
+				p, receiver, r.exporter)
+		}
+	}
+	return nil
+}
+
+// checkOneStore makes sure that the receiver's answer is that of one store.
+func checkOneStore(receiver string, routes []route) error {
 	switch {
 	case len(routes) == 0:
 		return fmt.Errorf("no %s exporter can be reached from receiver %s: add it to the exporters of its pipeline", typeStore, receiver)
@@ -185,10 +220,22 @@ func checkSynchronous(receiver string, routes []route) error {
 		return fmt.Errorf("receiver %s reaches %s in pipeline %s and %s in pipeline %s: a request can only be stored once, remove one of them",
 			receiver, routes[0].exporter, routes[0].last(), routes[1].exporter, routes[1].last())
 	}
-	for _, p := range routes[0].processors {
-		if slices.Contains(asynchronous, typeOf(p)) {
-			return fmt.Errorf("processor %s between receiver %s and exporter %s answers before spans are stored: remove it, or put it into a second pipeline behind the forward connector",
-				p, receiver, routes[0].exporter)
+	return nil
+}
+
+// checkOneBinding makes sure that a span which belongs nowhere is counted once.
+func (g *graph) checkOneBinding(receiver string) error {
+	first := ""
+	for _, name := range g.reached(receiver, nil) {
+		for _, p := range g.pipelines[name].Processors {
+			switch {
+			case typeOf(p) != required[0]:
+			case first == "":
+				first = name
+			default:
+				return fmt.Errorf("receiver %s reaches %s in pipeline %s and in pipeline %s: spans would be counted twice, feed the second one through the forward connector, behind the first one's processors",
+					receiver, required[0], first, name)
+			}
 		}
 	}
 	return nil

@@ -23,7 +23,7 @@ traces: {receivers: [switchboard], processors: [` + ours + `], exporters: [switc
 traces/tempo: {receivers: [forward], processors: [batch], exporters: [otlp_grpc]}`, ""},
 		"a stock receiver with its own store": {`
 traces: {receivers: [switchboard], processors: [` + ours + `], exporters: [switchboard_todospans]}
-traces/stock: {receivers: [otlp], processors: [batch, ` + ours + `], exporters: [switchboard_todospans/stock]}
+traces/stock: {receivers: [otlp], processors: [memory_limiter, ` + ours + `], exporters: [switchboard_todospans/stock]}
 metrics: {receivers: [otlp], processors: [batch], exporters: [debug]}`, ""},
 		"batch": {`
 traces: {receivers: [switchboard], processors: [` + ours + `, batch/mine], exporters: [switchboard_todospans]}`,
@@ -32,6 +32,17 @@ traces: {receivers: [switchboard], processors: [` + ours + `, batch/mine], expor
 traces: {receivers: [switchboard], processors: [` + ours + `], exporters: [forward]}
 traces/2: {receivers: [forward], processors: [tail_sampling], exporters: [switchboard_todospans]}`,
 			"processor tail_sampling between receiver switchboard"},
+		"a receiver and an exporter of one name": {`
+traces: {receivers: [switchboard], processors: [` + ours + `], exporters: [switchboard_todospans, forward]}
+traces/out: {receivers: [forward], processors: [batch], exporters: [otlp]}
+traces/stock: {receivers: [otlp], processors: [` + ours + `], exporters: [switchboard_todospans/stock]}`, ""},
+		"batch in front of a stock receiver's store": {`
+traces/stock: {receivers: [otlp], processors: [batch, ` + ours + `], exporters: [switchboard_todospans/stock]}`,
+			"processor batch between receiver otlp and exporter switchboard_todospans/stock"},
+		"two bindings": {`
+traces: {receivers: [switchboard], processors: [` + ours + `], exporters: [switchboard_todospans]}
+traces/tempo: {receivers: [switchboard], processors: [` + ours + `], exporters: [debug]}`,
+			"receiver switchboard reaches switchboard_binding in pipeline traces and in pipeline traces/tempo"},
 		"two stores": {`
 traces: {receivers: [switchboard], processors: [` + ours + `], exporters: [switchboard_todospans, switchboard_todospans/2]}`,
 			"a request can only be stored once"},
@@ -57,7 +68,8 @@ traces: {receivers: [switchboard], processors: [switchboard_allowlist, switchboa
 			if err := yaml.Unmarshal([]byte(c.yaml), &pipelines); err != nil {
 				t.Fatal(err)
 			}
-			err := checkPipelines(confmap.NewFromStringMap(map[string]any{"service": map[string]any{"pipelines": pipelines}}))
+			err := checkPipelines(confmap.NewFromStringMap(map[string]any{
+				"connectors": map[string]any{"forward": nil}, "service": map[string]any{"pipelines": pipelines}}))
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("got  %v\nwant %q", err, c.want)
 			}

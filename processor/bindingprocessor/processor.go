@@ -48,7 +48,7 @@ func (b *bindingProcessor) process(ctx context.Context, td ptrace.Traces) (ptrac
 	request := readFacts(td)
 	decisions, err := b.bind(ctx, endpoint, request)
 	if err != nil {
-		return td, b.failed(err, len(request))
+		return td, b.failed(ctx, err, len(request))
 	}
 	unbound := writeDecisions(td, decisions)
 	b.account(ctx, map[ledger.Reason]int{ledger.Unbound: unbound, ledger.Invalid: invalid})
@@ -96,12 +96,13 @@ func (b *bindingProcessor) bind(ctx context.Context, endpoint uuid.UUID, request
 
 // failed says what a failure of the store means for the request: worth a retry, or never (decisions.md 3). It
 // logs the cause, because nobody behind it does.
-func (b *bindingProcessor) failed(err error, spans int) error {
+func (b *bindingProcessor) failed(ctx context.Context, err error, spans int) error {
 	if postgres.Unavailable(err) {
-		b.log.Warn("spans could not be bound now; the producer is told to send them again", zap.Error(err), zap.Int("spans", spans))
+		ledger.FromContext(ctx).Unavailable()
+		b.log.Warn("spans could not be bound now; the producer is told to send them again", postgres.Field(err), zap.Int("spans", spans))
 		return err
 	}
-	b.log.Error("spans could not be bound", zap.Error(err), zap.Int("spans", spans))
+	b.log.Error("spans could not be bound", postgres.Field(err), zap.Int("spans", spans))
 	return consumererror.NewPermanent(err)
 }
 

@@ -70,6 +70,7 @@ func TestAnswer_TellsTheLedger(t *testing.T) {
 		"failed after a rejection":     {pipeline: settle(failed, reject(ledger.Unbound, 1)), status: 503, asJSON: away},
 		"cancelled":                    {pipeline: settle(context.Canceled), status: 503, asJSON: away},
 		"refused for good":             {pipeline: settle(consumererror.NewPermanent(failed)), status: 500, asJSON: broken},
+		"away, another one refuses":    {pipeline: settle(errors.Join(failed, consumererror.NewPermanent(failed)), (*ledger.Ledger).Unavailable), status: 503, asJSON: away},
 	} {
 		t.Run(name, func(t *testing.T) {
 			owner := newFakeOwner(t)

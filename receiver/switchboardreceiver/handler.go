@@ -39,7 +39,8 @@ type request struct {
 	w        http.ResponseWriter
 	address  string
 	encoding encoding
-	spans    int // known once the body is decoded
+	spans    int   // known once the body is decoded
+	cause    error // why the answer is a failure of ours, for the log
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -60,12 +61,16 @@ func (h *handler) finish(r *request, a answer) {
 	id := rand.Text()
 	h.owner.Telemetry().OTLP.Request(a.status)
 	if entry := h.log.Check(logLevel(a.status), "otlp request"); entry != nil {
-		entry.Write(
+		fields := []zap.Field{
 			zap.String("request_id", id),
 			zap.Int("spans", r.spans),
 			zap.Stringer("encoding", r.encoding),
 			zap.Int("status", a.status),
-		)
+		}
+		if r.cause != nil {
+			fields = append(fields, postgres.Field(r.cause))
+		}
+		entry.Write(fields...)
 	}
 	a.write(r.w, r.encoding, id)
 }
@@ -164,8 +169,10 @@ func (h *handler) authenticate(r *request) (*identity.Endpoint, *refusal) {
 	case errors.Is(err, identity.ErrUnauthenticated):
 		return nil, refusedCredential
 	case postgres.Unavailable(err):
+		r.cause = err
 		return nil, refusedUnavailable
 	default:
+		r.cause = err
 		return nil, refusedInternal
 	}
 }
@@ -212,9 +219,10 @@ func (h *handler) store(r *request, endpoint *identity.Endpoint, td ptrace.Trace
 	h.report.EndTracesOp(ctx, r.encoding.String(), r.spans, err)
 
 	settled := account.Account()
+	r.cause = err
 	switch {
 	case err == nil || settled.Committed:
-	case consumererror.IsPermanent(err):
+	case consumererror.IsPermanent(err) && !settled.Unavailable:
 		return refusedInternal.answer(r.encoding)
 	default:
 		return refusedUnavailable.answer(r.encoding)

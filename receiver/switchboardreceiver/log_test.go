@@ -13,8 +13,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace"
 )
 
-// REQ-24: the log of a failure carries the request id, the span count, the encoding and the status, and nothing else;
-// the answer carries the same request id.
+// REQ-24: the log of a failure carries the request id, the span count, the encoding, the status and what kind of error
+// it was, and nothing else; the answer carries the same request id.
 func TestLog_OfAFailureHasTheRequestIDAndNoContent(t *testing.T) {
 	const secret = "the-secret-value"
 	for status, err := range map[int]error{
@@ -31,7 +31,7 @@ func TestLog_OfAFailureHasTheRequestIDAndNoContent(t *testing.T) {
 		if len(entries) != 1 {
 			t.Fatalf("%d log entries, want 1", len(entries))
 		}
-		want := map[string]any{"request_id": response.Header.Get("X-Request-Id"), "spans": int64(2), "encoding": "json", "status": int64(status)}
+		want := map[string]any{"request_id": response.Header.Get("X-Request-Id"), "spans": int64(2), "encoding": "json", "status": int64(status), "error": "*errors.errorString"}
 		if diff := cmp.Diff(want, entries[0].ContextMap()); diff != "" || entries[0].Message != "otlp request" {
 			t.Errorf("%q (-want +got):\n%s", entries[0].Message, diff)
 		}

@@ -205,6 +205,13 @@ func TestStoppedDatabase_IsSaidEverywhereAndSurvived(t *testing.T) {
 	}
 
 	db.Start(t)
+	await(t, "the database to answer again", func() error {
+		// Of the connections that the outage broke, each is found broken once.
+		if _, errs, err := c.cli("todo", "show", id); err != nil {
+			return errors.New(errs)
+		}
+		return nil
+	})
 	await(t, "spans to be taken again", func() error {
 		if res := export(t, v, "protobuf", traces); res.status != http.StatusOK {
 			return errors.New(res.body)

@@ -79,8 +79,9 @@ func TestBadInput_IsRefusedAndStoresNothing(t *testing.T) {
 		t.Errorf("the log quotes a body or a credential:\n%s", c.output)
 	}
 	for name, token := range map[string]string{"wrong": "sbk_wrong", "revoked": revoked.Token} {
-		if _, err := connect(t.Context(), v.MCPURL, token); err == nil {
-			t.Errorf("MCP let a %s credential in", name)
+		if res := request(t, http.MethodPost, v.MCPURL, []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`),
+			"Content-Type", "application/json", "Authorization", "Bearer "+token); res.status != http.StatusUnauthorized {
+			t.Errorf("MCP answered a %s credential with %d", name, res.status)
 		}
 	}
 }
