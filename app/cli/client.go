@@ -50,13 +50,17 @@ func (c *client) get(ctx context.Context, path string, query url.Values) (json.R
 }
 
 func (c *client) post(ctx context.Context, path string, body any) (json.RawMessage, error) {
+	return c.send(ctx, http.MethodPost, path, body)
+}
+
+func (c *client) send(ctx context.Context, method, path string, body any) (json.RawMessage, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false) // a payload arrives as it was written
 	if err := encoder.Encode(body); err != nil {
 		return nil, err
 	}
-	return c.call(ctx, http.MethodPost, path, text.Bytes())
+	return c.call(ctx, method, path, text.Bytes())
 }
 
 // call answers with the body as the server sent it, so that --json loses nothing.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 )
 
@@ -13,6 +14,9 @@ type endpointDoc struct {
 	Agent     string          `json:"agent"`
 	Queues    []string        `json:"queues"`
 	Verbs     []string        `json:"verbs"`
+	LeaseTTL  *int            `json:"default_lease_ttl_seconds"`
+	MaxTries  *int            `json:"default_max_attempts"`
+	Fence     bool            `json:"require_fence"`
 	CreatedAt time.Time       `json:"created_at"`
 	ExpiresAt *time.Time      `json:"expires_at"`
 	RevokedAt *time.Time      `json:"revoked_at"`
@@ -75,10 +79,22 @@ type activityDoc struct {
 	ActorKind  string    `json:"actor_kind"`
 	Message    *string   `json:"message"`
 	Detail     struct {
-		Action    string `json:"action"`
-		Via       string `json:"via"`
-		Truncated bool   `json:"truncated"`
+		Action    string    `json:"action"`
+		Via       string    `json:"via"`
+		Truncated bool      `json:"truncated"`
+		Prior     *priorDoc `json:"prior"`
 	} `json:"detail"`
+}
+
+// priorDoc is how a todo stood before a human's retry (decisions.md 31).
+type priorDoc struct {
+	State       string     `json:"state"`
+	Attempt     int        `json:"attempt"`
+	MaxAttempts int        `json:"max_attempts"`
+	DeadLetter  bool       `json:"dead_letter"`
+	NextRetryAt *time.Time `json:"next_retry_at"`
+	Result      *string    `json:"result"` // as its text
+	ResultSize  int        `json:"result_size"`
 }
 
 type spanDoc struct {
@@ -95,11 +111,32 @@ type spanDoc struct {
 }
 
 // stateLabel tells apart the two kinds of failed.
-func (t *todoDoc) stateLabel() string {
-	if t.DeadLetter {
+func stateLabel(state string, deadLetter bool) string {
+	if deadLetter {
 		return "dead letter"
 	}
-	return t.State
+	return state
+}
+
+func (p *priorDoc) statusLine() string {
+	return statusLine(p.State, p.DeadLetter, p.Attempt, p.MaxAttempts, p.NextRetryAt)
+}
+
+// statusLine says how a todo stands, or stood.
+func statusLine(state string, deadLetter bool, attempt, maxAttempts int, retryAt *time.Time) string {
+	status := fmt.Sprintf("%s · attempt %d of %d", line(stateLabel(state, deadLetter)), attempt, maxAttempts)
+	if retryAt != nil {
+		status += " · retry due " + stamp(*retryAt)
+	}
+	return status
+}
+
+func (t *todoDoc) statusLine() string {
+	status := statusLine(t.State, t.DeadLetter, t.Attempt, t.MaxAttempts, t.NextRetryAt)
+	if t.LeaseExpiresAt != nil {
+		status += " · lease until " + stamp(*t.LeaseExpiresAt)
+	}
+	return status
 }
 
 func text(s *string) string {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,7 +15,7 @@ import (
 
 func (a *app) endpointCommand() *cobra.Command {
 	return group("endpoint", "Give agents their endpoints and take them back",
-		a.vendCommand(), a.endpointListCommand(), a.revokeCommand())
+		a.vendCommand(), a.endpointListCommand(), a.editCommand(), a.rotateCommand(), a.revokeCommand())
 }
 
 // vendRequest is the body of POST /endpoints. What is not given is left to the server's defaults.
@@ -48,7 +47,7 @@ func (a *app) vendCommand() *cobra.Command {
 				request.DefaultMaxAttempts = &maxAttempts
 			}
 			if c.Flags().Changed("expires") {
-				seconds, err := parseExpiry(expires)
+				seconds, err := parseTime("expires", expires, time.Second)
 				if err != nil {
 					return err
 				}
@@ -60,29 +59,12 @@ func (a *app) vendCommand() *cobra.Command {
 	flags := c.Flags()
 	flags.StringVar(&request.AgentKind, "agent", "", "what kind of agent it is, such as claude-code")
 	flags.StringArrayVarP(&request.Queues, "queue", "q", nil, "a queue it may work, repeatable (default: the queue named default)")
-	flags.StringSliceVar(&request.Verbs, "verbs", nil, "the verbs it may use, separated by commas (default: the eight drain verbs)")
+	flags.StringSliceVar(&request.Verbs, "verbs", nil, "the verbs it may use, separated by commas (default: the eight drain verbs; get_default_lease and set_default_lease only by name)")
 	flags.IntVar(&leaseTTL, "lease-ttl", 0, "default lease in seconds, 60 to 86400")
 	flags.IntVar(&maxAttempts, "max-attempts", 0, "default number of attempts of a todo")
 	flags.BoolVar(&request.RequireFence, "require-fence", false, "fence every claim that does not say otherwise")
 	flags.StringVar(&expires, "expires", "", "how long it lives, such as 12h or 30d (default: until revoked)")
 	return c
-}
-
-// parseExpiry reads a Go duration, or whole days.
-func parseExpiry(s string) (seconds int64, err error) {
-	const usage = "--expires must be a time such as 90m, 12h or 30d"
-	if days, ok := strings.CutSuffix(s, "d"); ok {
-		n, err := strconv.ParseInt(days, 10, 32)
-		if err != nil || n < 1 {
-			return 0, usagef(usage)
-		}
-		return n * 86400, nil
-	}
-	d, err := time.ParseDuration(s)
-	if err != nil || d < time.Second {
-		return 0, usagef(usage)
-	}
-	return int64(d / time.Second), nil
 }
 
 func (a *app) vend(ctx context.Context, request vendRequest) error {

@@ -39,6 +39,54 @@ func TestVend_PrintsBlocksToCopy(t *testing.T) {
 	}
 }
 
+func TestVend_TakesTheDefaultLeaseVerbsByName(t *testing.T) {
+	f := setup(t)
+	if e := f.vend(t, "bot", "--verbs", "claim,get_default_lease,set_default_lease"); strings.Join(e.Verbs, " ") != "claim get_default_lease set_default_lease" {
+		t.Errorf("vended %v", e.Verbs)
+	}
+}
+
+func TestEdit_ChangesWhatItIsToldAndNothingElse(t *testing.T) {
+	f := setup(t)
+	slug := f.vend(t, "bot", "--lease-ttl", "600", "--max-attempts", "3").Slug
+	for _, c := range []struct{ args, want string }{
+		{"--lease-ttl 900", "lease     900 s attempts  3 fence     when a claim asks for one"},
+		{"--no-lease-ttl --require-fence", "lease     the server's attempts  3 fence     unless a claim says otherwise"},
+		{"--no-max-attempts", "lease     the server's attempts  the server's fence     unless a claim says otherwise"},
+		{"--max-attempts 7 --require-fence=false", "lease     the server's attempts  7 fence     when a claim asks for one"},
+	} {
+		out := f.run(t, append([]string{"endpoint", "edit", slug}, strings.Fields(c.args)...)...).ok(t)
+		if got := strings.Join(strings.Split(strings.TrimSuffix(out, "\n"), "\n  "), " "); got != "Endpoint "+slug+" "+c.want {
+			t.Errorf("%s: %q", c.args, got)
+		}
+	}
+	var e endpointDoc
+	f.run(t, "endpoint", "edit", slug, "--lease-ttl", "60", "--json").json(t, &e)
+	if e.Slug != slug || *e.LeaseTTL != 60 || *e.MaxTries != 7 || e.Token != "" {
+		t.Errorf("%+v", e)
+	}
+	f.run(t, "endpoint", "edit", slug, "--lease-ttl", "59").failed(t, exitFailed, "invalid: default_lease_ttl_seconds must be 60 to 86400")
+	f.run(t, "endpoint", "edit", "nobody-x2x2", "--no-lease-ttl").failed(t, exitFailed, "not_found: no such endpoint")
+}
+
+func TestRotate_PrintsTheNewCredentialOnceAndSaysWhenTheEarlierOneEnds(t *testing.T) {
+	f := setup(t)
+	first := f.vend(t, "bot")
+	var next endpointDoc
+	f.run(t, "endpoint", "rotate", first.Slug, "--overlap", "15m", "--json").json(t, &next)
+	if next.Slug != first.Slug || next.Token == first.Token || !strings.HasPrefix(next.Token, "sbk_") || !strings.Contains(string(next.MCPJSON), next.Token) {
+		t.Errorf("rotated to %+v", next)
+	}
+	r := f.runWith(t, Env{Width: 80}, "endpoint", "rotate", first.ID, "--overlap", "2d")
+	if !strings.Contains(r.ok(t), "Its credential, shown this once:\n\nsbk_") || !strings.Contains(r.stderr, "stops working in 48h0m0s") {
+		t.Errorf("printed %s\n%s", r.stdout, r.stderr)
+	}
+	r = f.runWith(t, Env{Width: 80}, "endpoint", "rotate", first.ID)
+	if r.ok(t); !strings.Contains(r.stderr, "has stopped working") {
+		t.Errorf("said %s", r.stderr)
+	}
+}
+
 func TestRevoke_AsksUnlessToldNotTo(t *testing.T) {
 	f := setup(t)
 	slug := f.vend(t, "bot").Slug

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -75,4 +77,21 @@ func duration(d time.Duration) string {
 	default:
 		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
 	}
+}
+
+// parseTime reads a Go duration, or whole days, into seconds.
+func parseTime(flag, s string, least time.Duration) (seconds int64, err error) {
+	mistake := usagef("--%s must be a time such as 90m, 12h or 30d", flag)
+	if days, isDays := strings.CutSuffix(s, "d"); isDays {
+		n, err := strconv.ParseInt(days, 10, 32)
+		if err != nil || n < 1 {
+			return 0, mistake
+		}
+		return n * 86400, nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d < least || d%time.Second != 0 {
+		return 0, mistake
+	}
+	return int64(d / time.Second), nil
 }

@@ -14,8 +14,8 @@ import (
 )
 
 func (a *app) todoCommand() *cobra.Command {
-	return group("todo", "Push todos, list them, and read their trail",
-		a.pushCommand(), a.todoListCommand(), a.showCommand())
+	return group("todo", "Push todos, list them, read their trail, and act on them",
+		append([]*cobra.Command{a.pushCommand(), a.todoListCommand(), a.showCommand(), a.retryCommand()}, a.actCommands()...)...)
 }
 
 // pushRequest is the body of POST /endpoints/{ref}/todos.
@@ -39,7 +39,7 @@ func (a *app) pushCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) (err error) {
 			request.Title = args[1]
 			if c.Flags().Changed("payload") {
-				if request.Payload, err = a.readPayload(payload); err != nil {
+				if request.Payload, err = a.readDocument("payload", payload); err != nil {
 					return err
 				}
 			}
@@ -71,7 +71,8 @@ func (a *app) pushCommand() *cobra.Command {
 	return c
 }
 
-func (a *app) readPayload(s string) (json.RawMessage, error) {
+// readDocument reads the JSON that a flag gives: itself, @FILE, or @- for standard input.
+func (a *app) readDocument(flag, s string) (json.RawMessage, error) {
 	text := []byte(s)
 	if name, isFile := strings.CutPrefix(s, "@"); isFile {
 		var err error
@@ -81,11 +82,11 @@ func (a *app) readPayload(s string) (json.RawMessage, error) {
 			text, err = os.ReadFile(name)
 		}
 		if err != nil {
-			return nil, usagef("cannot read the payload: %v", err)
+			return nil, usagef("cannot read the %s: %v", flag, err)
 		}
 	}
 	if !json.Valid(text) {
-		return nil, usagef("--payload must be JSON; a text is JSON in quotes")
+		return nil, usagef("--%s must be JSON; a text is JSON in quotes", flag)
 	}
 	return text, nil
 }
@@ -174,7 +175,7 @@ func (a *app) todoTable(todos []todoDoc) *table {
 		t.headers, t.flex = []string{"TODO", "STATE", "TRY", "AGE", "QUEUE", "ENDPOINT", "TITLE"}, 6
 	}
 	for _, todo := range todos {
-		row := []string{todo.ID, todo.stateLabel(), fmt.Sprintf("%d/%d", todo.Attempt, todo.MaxAttempts), age(a.Now(), todo.CreatedAt)}
+		row := []string{todo.ID, stateLabel(todo.State, todo.DeadLetter), fmt.Sprintf("%d/%d", todo.Attempt, todo.MaxAttempts), age(a.Now(), todo.CreatedAt)}
 		if all {
 			row = append(row, todo.Queue, todo.Endpoint)
 		}

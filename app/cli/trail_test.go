@@ -35,7 +35,64 @@ func readTrail(t *testing.T, name string) (todo todoDoc) {
 func TestTrail_TellsTheStoryIn80Columns(t *testing.T) {
 	t.Parallel()
 	todo := readTrail(t, "trail.json")
-	golden(t, "trail.golden", render(Env{Width: 80}, func(a *app) { a.printTrail(&todo) }))
+	got := render(Env{Width: 80}, func(a *app) { a.printTrail(&todo) })
+	golden(t, "trail.golden", got)
+	for _, l := range strings.Split(got, "\n") {
+		if n := textColumns(l); n > 80 {
+			t.Errorf("%d columns: %s", n, l)
+		}
+	}
+}
+
+// Whatever the clocks of two statements say, an attempt's entries stand between its claim and its end, and
+// every entry of the log is told once.
+func TestTimeline_AnAttemptsEntriesStandBetweenItsClaimAndItsEnd(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		start := time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)
+		instant := start
+		todo := todoDoc{CreatedAt: start}
+		n := rapid.IntRange(0, 4).Draw(t, "attempts")
+		for seq := 1; seq <= n; seq++ {
+			at := attemptDoc{Seq: seq, ClaimedAt: instant}
+			instant = instant.Add(time.Duration(rapid.IntRange(0, 3).Draw(t, "lasted")) * time.Second)
+			if end := instant; seq < n || rapid.Bool().Draw(t, "ended") {
+				at.EndedAt = &end
+			}
+			todo.Attempts = append([]attemptDoc{at}, todo.Attempts...)
+		}
+		entries := rapid.IntRange(0, 6).Draw(t, "entries")
+		for i := range entries {
+			message := fmt.Sprint("entry ", i)
+			entry := activityDoc{Kind: "note", Message: &message, At: start.Add(time.Duration(rapid.IntRange(0, 12).Draw(t, "at")) * time.Second)}
+			if seq := rapid.IntRange(0, n).Draw(t, "of"); seq > 0 {
+				// It was written while the attempt was open, or by the statement after the one that ended it.
+				at := todo.Attempts[n-seq]
+				entry.AttemptSeq, entry.At = &seq, at.ClaimedAt
+				if at.EndedAt != nil && rapid.Bool().Draw(t, "at the end") {
+					entry.At = at.EndedAt.Add(time.Millisecond)
+				}
+			}
+			todo.Activity = append(todo.Activity, entry)
+		}
+		events, told, open, ended := timelineOf(&todo), 0, map[int]bool{}, map[int]bool{}
+		for _, e := range events {
+			switch {
+			case strings.HasPrefix(e.title, "note: "):
+				told++
+				if e.seq > 0 && (!open[e.seq] || ended[e.seq]) {
+					t.Fatalf("%q of attempt %d stands outside it: %+v", e.title, e.seq, events)
+				}
+			case e.report != nil:
+				ended[e.seq] = true
+			case e.seq > 0:
+				open[e.seq] = true
+			}
+		}
+		if told != entries || len(events) != 1+n+len(ended)+entries {
+			t.Fatalf("%d of %d entries, %d events", told, entries, len(events))
+		}
+	})
 }
 
 func TestTrail_OfANewTodo(t *testing.T) {

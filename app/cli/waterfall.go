@@ -37,12 +37,23 @@ func (o *writer) waterfalls(t *todoDoc) {
 	if more := t.SpansTotal - len(t.Spans); more > 0 {
 		o.printf("\nStored and not shown here: %s\n", counted(more, "span"))
 	}
-	dropped := t.SpansDropped
-	for _, at := range t.Attempts {
-		dropped += at.SpansDropped
+	o.droppedSpans(t)
+}
+
+// droppedSpans says what the caps refused, whose they were.
+func (o *writer) droppedSpans(t *todoDoc) {
+	var dropped []string
+	for i := len(t.Attempts) - 1; i >= 0; i-- {
+		if at := &t.Attempts[i]; at.SpansDropped > 0 {
+			dropped = append(dropped, fmt.Sprintf("%s of attempt %d", counted(at.SpansDropped, "span"), at.Seq))
+		}
 	}
-	if dropped > 0 {
-		o.printf("\nDropped by the caps: %s\n", counted(dropped, "span"))
+	if t.SpansDropped > 0 {
+		dropped = append(dropped, counted(t.SpansDropped, "span")+" without an attempt")
+	}
+	if len(dropped) > 0 {
+		o.printf("\n")
+		o.paragraph(0, "Dropped by the caps: "+strings.Join(dropped, ", "))
 	}
 }
 
