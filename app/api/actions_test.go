@@ -33,9 +33,11 @@ func (f *fixture) act(t *testing.T, p *person, id, action, body string) (out act
 
 // story is a todo's trail as the tests of actions read it.
 type story struct {
-	State    string
-	Result   json.RawMessage
-	Attempts []struct {
+	State          string
+	UpdatedAt      time.Time  `json:"updated_at"`
+	LeaseExpiresAt *time.Time `json:"lease_expires_at"`
+	Result         json.RawMessage
+	Attempts       []struct {
 		Seq, Attempt      int
 		ClaimerKind       string `json:"claimer_kind"`
 		Outcome           *string
@@ -175,11 +177,17 @@ func TestAttemptHistory_ATodoThatAnAgentHoldsAnswersWithAConflictAndComesBackWhe
 func TestHumanLease_LastsFiveMinutesAndExtendBeginsThemAnew(t *testing.T) {
 	f := setup(t)
 	id := f.state(t, "mine")
+	first := f.story(t, &f.alice, id)
 	f.db.Advance(t, 4*time.Minute)
-	before := time.Now().Add(4 * time.Minute)
-	until := *f.act(t, &f.alice, id, "extend", "").LeaseExpiresAt
-	if lease := until.Sub(before); lease < 5*time.Minute || lease > 6*time.Minute {
-		t.Errorf("extended by %v", lease)
+	f.act(t, &f.alice, id, "extend", "")
+	extended := f.story(t, &f.alice, id)
+	for _, s := range []story{first, extended} {
+		if lease := s.LeaseExpiresAt.Sub(s.UpdatedAt); lease != 5*time.Minute {
+			t.Errorf("the lease lasts %v", lease)
+		}
+	}
+	if gained := extended.LeaseExpiresAt.Sub(*first.LeaseExpiresAt); gained < 4*time.Minute {
+		t.Errorf("extended by %v", gained)
 	}
 }
 
@@ -208,17 +216,16 @@ func TestReport_IsKeptAsTheAgentsIs(t *testing.T) {
 func TestFail_RetriesWhenAndOnlyWhenItIsTold(t *testing.T) {
 	f := setup(t)
 	for body, want := range map[string]struct {
-		dead  bool
-		after time.Duration
+		dead, backoff bool
+		after         time.Duration
 	}{
-		``:                             {after: 30 * time.Second},
-		`{"retry":true}`:               {after: 30 * time.Second},
+		``:                             {backoff: true, after: 30 * time.Second},
+		`{"retry":true}`:               {backoff: true, after: 30 * time.Second},
 		`{"retry":"false"}`:            {dead: true},
 		`{"retry_after_seconds":3600}`: {after: time.Hour},
 		`{"retry_after_seconds":"60","retry":null,"result":null,"summary":"","artifact":"null","via":""}`: {after: time.Minute},
 	} {
 		id := f.state(t, "mine")
-		now := time.Now()
 		todo := f.act(t, &f.alice, id, "fail", body)
 		if todo.State != "failed" || todo.DeadLetter != want.dead || want.dead != (todo.NextRetryAt == nil) {
 			t.Errorf("%s: %+v", body, todo)
@@ -226,7 +233,11 @@ func TestFail_RetriesWhenAndOnlyWhenItIsTold(t *testing.T) {
 		if todo.NextRetryAt == nil {
 			continue
 		}
-		if wait := todo.NextRetryAt.Sub(now); wait < want.after*8/10 || wait > want.after*12/10+10*time.Second {
+		wait, spread := todo.NextRetryAt.Sub(f.story(t, &f.alice, id).UpdatedAt), time.Duration(0)
+		if want.backoff {
+			spread = want.after / 5
+		}
+		if wait < want.after-spread || wait > want.after+spread {
 			t.Errorf("%s: retried after %v", body, wait)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // pushed pushes a todo and answers its id.
@@ -142,18 +143,36 @@ func TestRetry_OfDeadLettersInBulkPrintsIdsAndProgress(t *testing.T) {
 	}
 }
 
+// More are refused than one call works through: without its cursor the next call would meet them again.
 func TestRetry_InBulkGoesOnUntilTheServerIsThrough(t *testing.T) {
 	f := setup(t)
-	f.deadLetter(t, f.vend(t, "bot").Slug)
-	const n = 1203
+	slug, gone := f.vend(t, "bot").Slug, f.vend(t, "gone").Slug
+	f.deadLetter(t, slug)
+	f.deadLetter(t, gone)
+	f.run(t, "endpoint", "revoke", gone, "-y").ok(t)
 	_, err := f.db.Pool.Exec(t.Context(), `
 		INSERT INTO todos SELECT (jsonb_populate_record(t, jsonb_build_object('id', gen_random_uuid(), 'activity_seq', 0))).*
-		FROM todos t, generate_series(2, $1::integer)`, n)
+		FROM todos t JOIN endpoints e ON e.id = t.endpoint_id, generate_series(2, 1102) n
+		WHERE e.revoked_at IS NOT NULL OR n <= 103`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := f.run(t, "todo", "retry", "--dead-letter")
-	if got := strings.Count(r.ok(t), "td_"); got != n || r.stderr != "retried 1000, refused 0\nretried 1203, refused 0\n" {
+	if got := strings.Count(r.ok(t), "td_"); got != 103 || strings.Count(r.stderr, "\n") != 2 || !strings.HasSuffix(r.stderr, "retried 103, refused 1102\n") {
 		t.Errorf("printed %d ids; %s", got, r.stderr)
+	}
+}
+
+func TestFail_RetryAfterIsAnyTime(t *testing.T) {
+	f := setup(t)
+	slug := f.vend(t, "bot").Slug
+	for after, want := range map[string]time.Duration{"0s": 0, "90s": 90 * time.Second, "12h": 12 * time.Hour, "1d": 24 * time.Hour} {
+		id := f.pushed(t, slug)
+		f.run(t, "todo", "claim", id).ok(t)
+		f.run(t, "todo", "fail", id, "--retry-after", after).ok(t)
+		todo := f.show(t, id)
+		if wait := todo.NextRetryAt.Sub(todo.UpdatedAt); wait != want {
+			t.Errorf("%s: retried after %v", after, wait)
+		}
 	}
 }
