@@ -97,22 +97,28 @@ func (n *neighbours) person(id uuid.UUID) person {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	signIn, err := http.NewRequestWithContext(n.t.Context(), http.MethodPost, n.url+"/login/"+link, nil)
+	return person{id: id, token: token, cookie: n.signIn(n.url + "/login/" + link)}
+}
+
+// signIn spends a one-time link and returns the cookie of the session.
+func (c *collector) signIn(link string) (cookie string) {
+	c.t.Helper()
+	spend, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, link, nil)
 	if err != nil {
-		n.t.Fatal(err)
+		c.t.Fatal(err)
 	}
-	res, err := http.DefaultTransport.RoundTrip(signIn) // a client would follow the redirect
+	res, err := http.DefaultTransport.RoundTrip(spend) // a client would follow the redirect
 	if err != nil {
-		n.t.Fatal(err)
+		c.t.Fatal(err)
 	}
 	_ = res.Body.Close()
 	for _, c := range res.Cookies() {
 		if c.Name == "sb_session" {
-			return person{id: id, token: token, cookie: c.Name + "=" + c.Value}
+			return c.Name + "=" + c.Value
 		}
 	}
-	n.t.Fatalf("signing in answered %s without a session", res.Status)
-	return person{}
+	c.t.Fatalf("signing in answered %s without a session", res.Status)
+	return ""
 }
 
 // api calls the human API. A body that is a string is sent as it is.
