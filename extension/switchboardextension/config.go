@@ -113,6 +113,9 @@ func (c *Config) Validate() error {
 	if c.MetricsToken != "" && !strongToken(string(c.MetricsToken)) {
 		return fmt.Errorf("metrics_token (SWITCHBOARD_METRICS_TOKEN) must be at least %d printable bytes", minMetricsToken)
 	}
+	if _, err := parseProxies(c.TrustedProxies); err != nil {
+		return err
+	}
 	if c.LocalLogin.On() && !loopback(host) {
 		return errors.New("local_login (SWITCHBOARD_DEV_LOGIN) works on a loopback address only: set endpoint (SWITCHBOARD_ADDR) to 127.0.0.1:8321, or local_login to false")
 	}

@@ -68,6 +68,7 @@ type switchboard struct {
 	}
 
 	preAuth, otlp, mcp *ratelimit.Limiter
+	proxies            proxies
 
 	mounts  mounts
 	ready   atomic.Bool // the pipelines run
@@ -78,8 +79,10 @@ type switchboard struct {
 
 func newExtension(cfg *Config, set extension.Settings) *switchboard {
 	limiter := func(l RateLimit) *ratelimit.Limiter { return ratelimit.New(l.PerSecond, l.Burst) }
+	trusted, _ := parseProxies(cfg.TrustedProxies) // Validate has refused what it cannot read
 	return &switchboard{
-		cfg: cfg, set: set, log: set.Logger, telemetry: telemetry.New(),
+		proxies: trusted,
+		cfg:     cfg, set: set, log: set.Logger, telemetry: telemetry.New(),
 		preAuth: limiter(cfg.RateLimits.PreAuth), otlp: limiter(cfg.RateLimits.OTLP), mcp: limiter(cfg.RateLimits.MCP),
 	}
 }
@@ -231,14 +234,8 @@ func (s *switchboard) OTLPLimiters() (preAuth, perEndpoint *ratelimit.Limiter) {
 	return s.preAuth, s.otlp
 }
 
-// ClientAddress is the address a request came from, without its port.
-func (s *switchboard) ClientAddress(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
-}
+// ClientAddress is who calls, seen through the proxies that the operator trusts.
+func (s *switchboard) ClientAddress(r *http.Request) string { return s.proxies.clientAddress(r) }
 
 // Mount serves every path under prefix with h until unmount is called. The configuration was refused
 // before, if two receivers wanted the same prefix.
