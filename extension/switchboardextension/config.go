@@ -36,8 +36,10 @@ type Config struct {
 	// SummaryFromResult stores the result of a report without a summary as its summary, which later claimers
 	// are shown (SWITCHBOARD_ATTEMPT_SUMMARY_FROM_RESULT, off).
 	SummaryFromResult toggle.Toggle `mapstructure:"summary_from_result"`
-	RateLimits        RateLimits    `mapstructure:"rate_limits"`
-	Features          Features      `mapstructure:"features"`
+	// TrustedProxies are addresses and networks whose X-Forwarded-For is believed; nobody's by default.
+	TrustedProxies []string   `mapstructure:"trusted_proxies"`
+	RateLimits     RateLimits `mapstructure:"rate_limits"`
+	Features       Features   `mapstructure:"features"`
 }
 
 // Features switches parts of this process on and off.
