@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/switchboard-otel/switchboard/app/fault"
 	"github.com/switchboard-otel/switchboard/app/postgres"
@@ -89,11 +90,22 @@ func (s *Store) Act(ctx context.Context, human, id uuid.UUID, a Act) (*Todo, err
 		return tx.QueryRow(ctx, `SELECT `+todoColumns+` FROM todos t WHERE t.id = $1 AND t.human_id = $2`, id, human).
 			Scan(after.fields()...)
 	})
+	if keyTaken(err) {
+		return nil, errKeyTaken
+	}
 	if err != nil {
 		return nil, err
 	}
 	s.afterAct(was, did, entries, &after.Row)
 	return &after, nil
+}
+
+var errKeyTaken = fault.New(fault.Conflict, "a live todo has this one's idempotency key: it does the work already")
+
+// keyTaken reports whether a todo could not come back to life because its key has passed to another.
+func keyTaken(err error) bool {
+	var violated *pgconn.PgError
+	return errors.As(err, &violated) && violated.ConstraintName == "todos_idempotency"
 }
 
 // afterAct counts what was committed, and wakes whoever waits for what became ready.
