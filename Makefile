@@ -37,8 +37,9 @@ test-long: test ## Run the tests and the fuzz targets for a minute each
 		done; \
 	done
 
-bench: ## Run the benchmarks beside their baselines
-	go test -run '^$$' -bench . -benchmem ./...
+bench: ## Run the benchmarks beside their baselines, ONLY=T8,T9 for some
+	@scripts/need postgresql
+	@go -C bench run . -only '$(ONLY)'
 
 generate: ## Write again what is generated: the collector's main, metadata, pages
 	$(TOOL) builder --config builder-config.yaml --skip-get-modules --skip-compilation
