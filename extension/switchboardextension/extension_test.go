@@ -167,8 +167,8 @@ func TestAuthenticator_GivesThePipelineTheEndpointOrRefuses(t *testing.T) {
 		return v
 	}
 	good, mute := vend(), vend(identity.VerbClaim)
-	for _, name := range []string{"Authorization", "authorization"} {
-		ctx, err := s.Authenticate(t.Context(), map[string][]string{name: {"bearer " + good.Token}})
+	for name, value := range map[string]string{"Authorization": "bearer " + good.Token, "authorization": "Bearer%20" + good.Token} {
+		ctx, err := s.Authenticate(t.Context(), map[string][]string{name: {value}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -181,6 +181,7 @@ func TestAuthenticator_GivesThePipelineTheEndpointOrRefuses(t *testing.T) {
 		want    error
 	}{
 		"nothing":           {nil, errUnauthenticated},
+		"two spellings":     {map[string][]string{"authorization": {"Bearer " + good.Token}, "Authorization": {"Bearer " + good.Token}}, errUnauthenticated},
 		"another scheme":    {map[string][]string{"authorization": {"Basic " + good.Token}}, errUnauthenticated},
 		"two values":        {map[string][]string{"authorization": {"Bearer x", "Bearer " + good.Token}}, errUnauthenticated},
 		"an unknown token":  {map[string][]string{"authorization": {"Bearer sbk_" + uuid.NewString()}}, errUnauthenticated},

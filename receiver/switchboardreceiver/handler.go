@@ -158,7 +158,7 @@ func (h *handler) admit(r *request) (*identity.Endpoint, signal, *refusal) {
 }
 
 func (h *handler) authenticate(r *request) (*identity.Endpoint, *refusal) {
-	token, ok := bearer(r.Header)
+	token, ok := ingest.Bearer(r.Header.Values("Authorization"))
 	if !ok {
 		return nil, refusedCredential
 	}
