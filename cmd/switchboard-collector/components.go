@@ -25,6 +25,7 @@ import (
 	filestorage "github.com/open-telemetry/opentelemetry-collector-contrib/extension/storage/filestorage"
 	bearertokenauthextension "github.com/open-telemetry/opentelemetry-collector-contrib/extension/bearertokenauthextension"
 	oidcauthextension "github.com/open-telemetry/opentelemetry-collector-contrib/extension/oidcauthextension"
+	dialectprocessor "github.com/switchboard-otel/switchboard/processor/dialectprocessor"
 	bindingprocessor "github.com/switchboard-otel/switchboard/processor/bindingprocessor"
 	allowlistprocessor "github.com/switchboard-otel/switchboard/processor/allowlistprocessor"
 	maskingprocessor "github.com/switchboard-otel/switchboard/processor/maskingprocessor"
@@ -110,6 +111,7 @@ func components() (otelcol.Factories, error) {
 	})
 
 	factories.Processors, err = otelcol.MakeFactoryMap[processor.Factory](
+		dialectprocessor.NewFactory(),
 		bindingprocessor.NewFactory(),
 		allowlistprocessor.NewFactory(),
 		maskingprocessor.NewFactory(),
@@ -120,6 +122,7 @@ func components() (otelcol.Factories, error) {
 		return otelcol.Factories{}, err
 	}
 	factories.ProcessorModules = makeModulesMap(factories.Processors, map[component.Type]string{
+		dialectprocessor.NewFactory().Type(): "github.com/switchboard-otel/switchboard v0.0.0",
 		bindingprocessor.NewFactory().Type(): "github.com/switchboard-otel/switchboard v0.0.0",
 		allowlistprocessor.NewFactory().Type(): "github.com/switchboard-otel/switchboard v0.0.0",
 		maskingprocessor.NewFactory().Type(): "github.com/switchboard-otel/switchboard v0.0.0",
