@@ -5,14 +5,12 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/uuid"
 	"go.uber.org/zap"
 
@@ -120,111 +118,6 @@ func (r *rig) step(i int, st step) (failed bool) {
 	}
 	r.note("%4d  %s: %s", i+1, st, strings.Join(codes, ", "))
 	return r.explain(calls, got)
-}
-
-// explain takes the first course of the model that leads to what has happened. One call has one; two at the
-// same instant may happen in either order.
-func (r *rig) explain(calls []call, got []answer) (failed bool) {
-	rows := r.trails(r.t)
-	courses := r.courses(calls, got)
-	var differs []string
-	for _, course := range courses {
-		diff := course.differs(got, rows)
-		if diff == "" {
-			r.model = course.world
-			return false
-		}
-		differs = append(differs, fmt.Sprintf("      not %s (-model +store):\n%s", course.name, diff))
-	}
-	r.log = append(r.log, differs...)
-	return true
-}
-
-// course is one way in which calls may go.
-type course struct {
-	name  string
-	world *world
-	want  []answer
-}
-
-func (r *rig) courses(calls []call, got []answer) []course {
-	if len(calls) == 1 {
-		c := course{"as the model says", r.model.clone(), make([]answer, 1)}
-		c.want[0] = c.world.apply(calls[0], got[0])
-		return []course{c}
-	}
-	var all []course
-	for _, order := range [][2]int{{0, 1}, {1, 0}} {
-		for _, skips := range []string{"neither skips", "first skips", "first skips at last", "second skips", "second skips at last"} {
-			c := course{fmt.Sprintf("call %d first, %s", order[0]+1, skips), r.model.clone(), make([]answer, 2)}
-			c.world.crowded = true
-			for turn, j := range order {
-				if who, how, _ := strings.Cut(skips, " "); who == [2]string{"first", "second"}[turn] {
-					c.world.skip, c.world.onlyClaims = r.touched(calls[1-j], got[1-j]), how == "skips at last"
-				}
-				c.want[j] = c.world.apply(calls[j], got[j])
-				c.world.skip, c.world.onlyClaims = nil, false
-			}
-			all = append(all, c)
-		}
-	}
-	return all
-}
-
-// touched is what a call may hold a lock on: the todo it names, and what it changes.
-func (r *rig) touched(c call, got answer) map[uuid.UUID]bool {
-	ids := map[uuid.UUID]bool{c.id: true, got.id: true}
-	after := r.model.clone()
-	after.apply(c, got)
-	for i, tr := range r.model.trails {
-		if i >= len(after.trails) || !cmp.Equal(tr, after.trails[i]) {
-			ids[tr.Todo.ID] = true
-		}
-	}
-	return ids
-}
-
-// differs compares a course with what was answered and stored. What chance decided it takes over, where
-// chance may decide it.
-func (c *course) differs(got []answer, rows []*trail) string {
-	for i := range got {
-		want, got := c.want[i], got[i]
-		if want.Row != nil && got.Row != nil && want.jitter > 0 && got.Row.NextRetryAt != nil &&
-			inBackoff(got.Row.NextRetryAt.Sub(c.world.now), want.jitter) {
-			want.Row.NextRetryAt = got.Row.NextRetryAt
-		}
-		if diff := cmp.Diff(want, got, cmp.FilterPath(func(p cmp.Path) bool {
-			name := p.Last().String()
-			return name == ".id" || name == ".token" || name == ".trace" || name == ".jitter"
-		}, cmp.Ignore()), cmp.AllowUnexported(answer{})); diff != "" {
-			return fmt.Sprintf("answer %d\n%s", i+1, diff)
-		}
-	}
-	slices.SortFunc(c.world.trails, func(a, b *trail) int { return strings.Compare(hexOf(a.Todo.ID[:]), hexOf(b.Todo.ID[:])) })
-	if len(c.world.trails) == len(rows) {
-		for i, tr := range c.world.trails {
-			c.world.adopt(tr, rows[i])
-		}
-	}
-	return cmp.Diff(c.world.trails, rows, cmpopts.EquateEmpty())
-}
-
-// adopt takes over what chance has decided.
-func (w *world) adopt(tr, row *trail) {
-	if at := row.Todo.NextRetryAt; w.backoffs[tr.Todo.ID] && at != nil && inBackoff(at.Sub(w.now), tr.Todo.Attempt) {
-		tr.Todo.NextRetryAt = at
-		delete(w.backoffs, tr.Todo.ID)
-	}
-	for i := range min(len(tr.Attempts), len(row.Attempts)) {
-		if trace := row.Attempts[i].TraceID; tr.Attempts[i].TraceID == nil && len(trace) == 16 {
-			tr.Attempts[i].TraceID = trace
-		}
-	}
-	for i := range min(len(tr.Activity), len(row.Activity)) {
-		if sameJSON(tr.Activity[i].Detail, row.Activity[i].Detail) {
-			tr.Activity[i].Detail = row.Activity[i].Detail
-		}
-	}
 }
 
 func (r *rig) pass(o op) {

@@ -1,0 +1,157 @@
+package queue_test
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/google/uuid"
+)
+
+// explain takes the first course of the model that leads to what has happened.
+func (r *rig) explain(calls []call, got []answer) (failed bool) {
+	rows := r.trails(r.t)
+	var differs []string
+	for c := range r.courses(calls, got) {
+		diff := c.differs(got, rows)
+		if diff == "" {
+			r.model = c.world
+			return false
+		}
+		if c.plain {
+			differs = append(differs, fmt.Sprintf("      not %s (-model +store):\n%s", c.name, diff))
+		}
+	}
+	r.log = append(r.log, differs...)
+	return true
+}
+
+// course is one way in which calls may go.
+type course struct {
+	name  string
+	plain bool // nothing was skipped
+	world *world
+	want  []answer
+}
+
+// courses are the ways in which calls may go: a single call has one. Of two at the same instant either may be
+// first, and one that does not wait for locks may skip any of the todos that the other one works on.
+func (r *rig) courses(calls []call, got []answer) iter.Seq[course] {
+	return func(yield func(course) bool) {
+		if len(calls) == 1 {
+			c := course{"as the model says", true, r.model.clone(), make([]answer, 1)}
+			c.want[0] = c.world.apply(calls[0], got[0])
+			yield(c)
+			return
+		}
+		var orders = [][2]int{{0, 1}, {1, 0}}
+		for _, order := range orders {
+			if !yield(r.course(calls, got, order, 0, nil, false)) {
+				return
+			}
+		}
+		for _, order := range orders {
+			for turn, j := range order {
+				for _, skip := range subsets(r.touched(calls[1-j], got[1-j])) {
+					for _, onlyClaims := range []bool{false, true} {
+						if !yield(r.course(calls, got, order, turn, skip, onlyClaims)) {
+							return
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// course makes calls in an order, where the call whose turn it is skips some todos.
+func (r *rig) course(calls []call, got []answer, order [2]int, skips int, skip map[uuid.UUID]bool, onlyClaims bool) course {
+	c := course{fmt.Sprintf("call %d first", order[0]+1), len(skip) == 0, r.model.clone(), make([]answer, 2)}
+	c.world.crowded = true
+	for turn, j := range order {
+		if turn == skips {
+			c.world.skip, c.world.onlyClaims = skip, onlyClaims
+		}
+		c.want[j] = c.world.apply(calls[j], got[j])
+		c.world.skip, c.world.onlyClaims = nil, false
+	}
+	return c
+}
+
+// subsets are all but the empty one.
+func subsets(ids map[uuid.UUID]bool) (all []map[uuid.UUID]bool) {
+	all = []map[uuid.UUID]bool{{}}
+	for id := range ids {
+		for _, without := range slices.Clone(all) {
+			with := maps.Clone(without)
+			with[id] = true
+			all = append(all, with)
+		}
+	}
+	return all[1:]
+}
+
+// touched is what a call may hold a lock on: the todo it names, and what it changes.
+func (r *rig) touched(c call, got answer) map[uuid.UUID]bool {
+	ids := map[uuid.UUID]bool{}
+	for _, id := range []uuid.UUID{c.id, got.id} {
+		if id != uuid.Nil {
+			ids[id] = true
+		}
+	}
+	after := r.model.clone()
+	after.apply(c, got)
+	for i, tr := range r.model.trails {
+		if i >= len(after.trails) || !cmp.Equal(tr, after.trails[i]) {
+			ids[tr.Todo.ID] = true
+		}
+	}
+	return ids
+}
+
+// differs compares a course with what was answered and stored. What chance decided it takes over, where
+// chance may decide it.
+func (c *course) differs(got []answer, rows []*trail) string {
+	for i := range got {
+		want, got := c.want[i], got[i]
+		if want.Row != nil && got.Row != nil && want.jitter > 0 && got.Row.NextRetryAt != nil &&
+			inBackoff(got.Row.NextRetryAt.Sub(c.world.now), want.jitter) {
+			want.Row.NextRetryAt = got.Row.NextRetryAt
+		}
+		if diff := cmp.Diff(want, got, cmp.FilterPath(func(p cmp.Path) bool {
+			name := p.Last().String()
+			return name == ".id" || name == ".token" || name == ".trace" || name == ".jitter"
+		}, cmp.Ignore()), cmp.AllowUnexported(answer{})); diff != "" {
+			return fmt.Sprintf("answer %d\n%s", i+1, diff)
+		}
+	}
+	slices.SortFunc(c.world.trails, func(a, b *trail) int { return strings.Compare(hexOf(a.Todo.ID[:]), hexOf(b.Todo.ID[:])) })
+	if len(c.world.trails) == len(rows) {
+		for i, tr := range c.world.trails {
+			c.world.adopt(tr, rows[i])
+		}
+	}
+	return cmp.Diff(c.world.trails, rows, cmpopts.EquateEmpty())
+}
+
+// adopt takes over what chance has decided.
+func (w *world) adopt(tr, row *trail) {
+	if at := row.Todo.NextRetryAt; w.backoffs[tr.Todo.ID] && at != nil && inBackoff(at.Sub(w.now), tr.Todo.Attempt) {
+		tr.Todo.NextRetryAt = at
+		delete(w.backoffs, tr.Todo.ID)
+	}
+	for i := range min(len(tr.Attempts), len(row.Attempts)) {
+		if trace := row.Attempts[i].TraceID; tr.Attempts[i].TraceID == nil && len(trace) == 16 {
+			tr.Attempts[i].TraceID = trace
+		}
+	}
+	for i := range min(len(tr.Activity), len(row.Activity)) {
+		if sameJSON(tr.Activity[i].Detail, row.Activity[i].Detail) {
+			tr.Activity[i].Detail = row.Activity[i].Detail
+		}
+	}
+}
