@@ -110,7 +110,7 @@ func (c *Config) Validate() error {
 		}
 	}
 	if c.DataDir == "" && (c.DatabaseURL == "" || c.LocalLogin.On()) {
-		return errors.New("data_dir must name a folder, or database_url a PostgreSQL server")
+		return errors.New("database_url (SWITCHBOARD_DATABASE_URL) must name a PostgreSQL server, or data_dir (SWITCHBOARD_DATA_DIR) a folder for one of its own")
 	}
 	if c.MetricsToken != "" && !strongToken(string(c.MetricsToken)) {
 		return fmt.Errorf("metrics_token (SWITCHBOARD_METRICS_TOKEN) must be at least %d printable bytes", minMetricsToken)

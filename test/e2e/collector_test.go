@@ -74,6 +74,7 @@ type collector struct {
 	addr   string
 	dir    string
 	config string
+	args   []string
 	env    []string
 	user   *syscall.Credential
 	home   string // where it runs; its data folder is .switchboard there, as nothing says otherwise
@@ -84,9 +85,10 @@ type collector struct {
 
 type option func(*collector)
 
-func withConfig(path string) option { return func(c *collector) { c.config = path } }
-func withEnv(env ...string) option  { return func(c *collector) { c.env = append(c.env, env...) } }
-func withDir(dir string) option     { return func(c *collector) { c.dir = dir } }
+func withConfig(path string) option  { return func(c *collector) { c.config = path } }
+func withArgs(args ...string) option { return func(c *collector) { c.args = append(c.args, args...) } }
+func withEnv(env ...string) option   { return func(c *collector) { c.env = append(c.env, env...) } }
+func withDir(dir string) option      { return func(c *collector) { c.dir = dir } }
 func inFolder(dir string) option {
 	return func(c *collector) { c.home, c.dir = dir, filepath.Join(dir, ".switchboard") }
 }
@@ -141,7 +143,7 @@ func freeAddress(t *testing.T) string {
 func (c *collector) launch() {
 	c.t.Helper()
 	c.output = &lockedBuffer{}
-	c.cmd = exec.Command(filepath.Join(bin, "switchboard-collector"), "--config", c.config)
+	c.cmd = exec.Command(filepath.Join(bin, "switchboard-collector"), append([]string{"--config", c.config}, c.args...)...)
 	c.cmd.Dir = os.TempDir()
 	c.cmd.Env = append(environment(), append([]string{"SWITCHBOARD_ADDR=" + c.addr}, c.env...)...)
 	if c.home != "" {
