@@ -32,6 +32,8 @@ type Env struct {
 	Width int
 	// Interactive says that somebody can answer a question on Stdin.
 	Interactive bool
+	// ReadSecret reads a line from the terminal without showing it. It is only called when Interactive.
+	ReadSecret func() ([]byte, error)
 }
 
 // app is one run of the command.
@@ -69,7 +71,7 @@ func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(f
 
 func (a *app) root() *cobra.Command {
 	root := group("switchboard", "Push todos, vend endpoints to agents, and read what happened",
-		a.endpointCommand(), a.todoCommand(), a.loginLinkCommand(), a.statusCommand(), a.versionCommand(), a.demoCommand())
+		a.endpointCommand(), a.todoCommand(), a.loginLinkCommand(), a.statusCommand(), a.versionCommand(), a.demoCommand(), a.doctorCommand())
 	root.Long = `The client of a running Switchboard server.
 
 It finds the server and its credential from --url or SWITCHBOARD_URL and SWITCHBOARD_TOKEN, else from cli.json in

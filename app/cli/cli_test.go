@@ -48,6 +48,11 @@ func TestUsage_MistakesExitWith2AndSayWhatToDo(t *testing.T) {
 		{"todo retry", "TODO"},
 		{"todo retry t -q fix", "--queue goes with --dead-letter"},
 		{"todo retry t --dead-letter", "takes no arguments"},
+		{"doctor", "ENDPOINT"},
+		{"doctor e", "SWITCHBOARD_CREDENTIAL"},
+		{"doctor a/b --credential sbk_x", "a slug, an ep_ id or a whole url"},
+		{"doctor http://user:secret@x/otlp/e --credential sbk_x", "must look like"},
+		{"doctor e --credential sbk_x --todo td_x", "--todo must be"},
 	} {
 		r := run(t, Env{}, map[string]string{"SWITCHBOARD_DATA_DIR": t.TempDir()}, strings.Fields(c.args)...)
 		r.failed(t, exitUsage, c.words)
@@ -59,7 +64,7 @@ func TestUsage_MistakesExitWith2AndSayWhatToDo(t *testing.T) {
 
 func TestHelp_IsOnStdoutForEveryCommand(t *testing.T) {
 	t.Parallel()
-	for _, args := range []string{"--help", "endpoint", "todo --help", "endpoint vend --help", "demo -h"} {
+	for _, args := range []string{"--help", "endpoint", "todo --help", "endpoint vend --help", "demo -h", "doctor --help"} {
 		r := run(t, Env{}, nil, strings.Fields(args)...)
 		if out := r.ok(t); !strings.Contains(out, "Usage:") || r.stderr != "" {
 			t.Errorf("%s: stdout %q, stderr %q", args, out, r.stderr)

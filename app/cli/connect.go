@@ -24,12 +24,7 @@ type localFile struct {
 // connect finds the server and a credential for it. The local file's token goes to the local file's server
 // only, whatever --url says.
 func (a *app) connect() (*client, error) {
-	local, path, err := a.readLocalFile()
-	if err != nil {
-		return nil, err
-	}
-	server := firstOf(a.urlFlag, a.Getenv("SWITCHBOARD_URL"), local.URL, defaultURL)
-	base, err := parseServer(server)
+	base, local, path, err := a.findServer()
 	if err != nil {
 		return nil, err
 	}
@@ -42,6 +37,16 @@ func (a *app) connect() (*client, error) {
 			base, path)
 	}
 	return newClient(base, token), nil
+}
+
+// findServer finds the server alone, for those who need no credential of a human's.
+func (a *app) findServer() (base string, local localFile, path string, err error) {
+	local, path, err = a.readLocalFile()
+	if err != nil {
+		return "", local, path, err
+	}
+	base, err = parseServer(firstOf(a.urlFlag, a.Getenv("SWITCHBOARD_URL"), local.URL, defaultURL))
+	return base, local, path, err
 }
 
 func (a *app) readLocalFile() (local localFile, path string, err error) {

@@ -28,5 +28,6 @@ func main() {
 		Version:     version,
 		Width:       width,
 		Interactive: term.IsTerminal(int(os.Stdin.Fd())),
+		ReadSecret:  func() ([]byte, error) { return term.ReadPassword(int(os.Stdin.Fd())) },
 	}))
 }
