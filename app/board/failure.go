@@ -97,7 +97,7 @@ func (b *board) show(w http.ResponseWriter, r *http.Request, v viewer, f failure
 		}
 	}
 	if err := b.render(w, r, f.Status, failurePage(s, f)); err != nil {
-		b.Log.Error("the page of a failure could not be rendered", zap.Error(err))
+		b.Log.Debug("the page of a failure could not be written", postgres.Field(err))
 		http.Error(w, f.Title, f.Status)
 	}
 }

@@ -263,6 +263,24 @@ func TestTodo_ShowsTheFirstSpansAndSaysHowManyThereAre(t *testing.T) {
 	}
 }
 
+// An agent within every cap must not make a page that nobody can open.
+func TestTodo_AttributesDoNotMakeThePageHuge(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	ep := h.vend(h.owner, "bugfix", "lane-s")
+	id := h.push(ep, "Large spans", "")
+	c := h.claim(ep, id, "run-1", time.Minute)
+	for i := range 120 {
+		s := c.span(i, "net", "large", i, 9)
+		s.Attributes = []byte(`{"switchboard.x":"` + strings.Repeat("<", 15_000) + `"}`)
+		c.store(s)
+	}
+	body := h.signedIn(h.owner).get(todoPath(id)).body
+	if len(body) > 3<<20 || !strings.Contains(body, "this page would grow too large") || strings.Count(body, ">large<") != 120 {
+		t.Errorf("a page of %d bytes with %d rows", len(body), strings.Count(body, ">large<"))
+	}
+}
+
 func TestTodo_MarksALateParentAndTakesItsPlace(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -20,6 +20,12 @@ import (
 // what an attempt holds by default; the rows it draws are fewer (waterfall_max_spans).
 const mostSpansRead = 10_000
 
+// What a page holds of all its waterfalls together, newest attempt first: rows, and bytes of attributes.
+const (
+	mostRows       = 2000
+	mostAttributes = 384 << 10
+)
+
 // todoView is a todo as its page shows it.
 type todoView struct {
 	Now      time.Time
@@ -96,6 +102,7 @@ func (b *board) todoView(ctx context.Context, v viewer, todo *queue.HumanDetail,
 	for _, c := range counts {
 		view.Spans[c.AttemptSeq] = c
 	}
+	rows, bytes := mostRows, mostAttributes
 	for _, t := range view.traced(counts) {
 		all, err := b.Spans.ForTodo(ctx, v.human.ID, todo.ID.UUID(), &t.Seq, mostSpansRead)
 		if err != nil {
@@ -104,7 +111,9 @@ func (b *board) todoView(ctx context.Context, v viewer, todo *queue.HumanDetail,
 		if len(all) == 0 {
 			continue
 		}
-		t.arrange(all, view.Now, limits[settings.WaterfallMaxSpans])
+		t.arrange(all, view.Now, min(limits[settings.WaterfallMaxSpans], rows))
+		rows -= len(t.Waterfall.Rows)
+		bytes = t.thin(bytes)
 		view.Traces = append(view.Traces, t)
 	}
 	return view, nil
@@ -141,6 +150,21 @@ func (t *trace) arrange(all []spans.Span, now time.Time, limit int) {
 	}
 	t.Summary = trail.Summarize(all, had)
 	t.Waterfall = trail.Layout(all, origin, limit)
+}
+
+// thin takes the attributes out of the rows for which a page has no room left, and returns the room that is.
+func (t *trace) thin(room int) int {
+	for i := range t.Waterfall.Rows {
+		s := t.Waterfall.Rows[i].Span
+		if s == nil {
+			continue
+		}
+		if room -= len(s.Attributes); room < 0 {
+			s.Attributes = []byte(`{"left out":"this page would grow too large; switchboard todo show --spans --json has them"}`)
+			room = 0
+		}
+	}
+	return room
 }
 
 // endOf is when an attempt ended, now while it is open.

@@ -3,11 +3,14 @@
 package mcpserver
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -54,7 +57,9 @@ type server struct {
 func New(cfg Config) http.Handler {
 	s := &server{Config: cfg, origin: http.NewCrossOriginProtection()}
 	tools := mcp.NewServer(&mcp.Implementation{Name: "switchboard", Title: "Switchboard", Version: cfg.Version},
-		&mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{}})
+		&mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{},
+			// What is listed depends on who asks.
+			SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" }})
 	for i, tool := range Tools() {
 		tools.AddTool(tool, s.handler(verbs[i]))
 	}
@@ -73,7 +78,7 @@ func New(cfg Config) http.Handler {
 // resourceMetadata is where a client learns how to authenticate for a resource. It is the same for a name
 // that exists and for one that does not.
 func (s *server) resourceMetadata(r *http.Request) (resource, metadata string) {
-	path := "/mcp/" + r.PathValue("endpoint")
+	path := "/mcp/" + url.PathEscape(r.PathValue("endpoint"))
 	return s.BaseURL + path, s.BaseURL + "/.well-known/oauth-protected-resource" + path
 }
 
@@ -112,12 +117,39 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 		tooMany(w, after)
 		return
 	}
+	if r.Method != http.MethodPost && r.Header.Get("Mcp-Session-Id") != "" {
+		http.Error(w, "this server keeps no sessions: every POST stands on its own", http.StatusNotFound)
+		return
+	}
+	if s.batched(w, r) {
+		return
+	}
 	// Real clients send every Accept there is; the answer is JSON in any case.
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	// The SDK hands a tool what its own bearer middleware found; here that is already known.
 	auth.RequireBearerToken(func(context.Context, string, *http.Request) (*auth.TokenInfo, error) {
 		return &auth.TokenInfo{UserID: endpoint.ID.String(), Extra: map[string]any{endpointKey: endpoint}}, nil
 	}, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(s.mcp).ServeHTTP(w, r)
+}
+
+// batched refuses several calls in one body, and reads the body to know. A batch would pass the limiter as one
+// call, and its answers would add up to more than a call may ask for.
+func (s *server) batched(w http.ResponseWriter, r *http.Request) bool {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		http.Error(w, "a call may hold 1 MiB", http.StatusRequestEntityTooLarge)
+		return true
+	case err != nil:
+		http.Error(w, "the body ended early", http.StatusBadRequest)
+		return true
+	case bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")):
+		http.Error(w, "batches are not served: send one message in one request", http.StatusBadRequest)
+		return true
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return false
 }
 
 // foreign reports whether another site's page sends this. The check lets safe methods pass; here nothing is

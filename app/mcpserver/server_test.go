@@ -352,19 +352,48 @@ func TestTransport_ServesWhatRealClientsSend(t *testing.T) {
 		status  int
 		holds   string
 	}{
-		"accept json":             {ping, []string{"Accept", "application/json"}, 200, "claim_next"},
-		"accept event stream":     {ping, []string{"Accept", "text/event-stream"}, 200, "claim_next"},
-		"accept anything":         {ping, []string{"Accept", "*/*"}, 200, "claim_next"},
-		"no accept":               {ping, nil, 200, "claim_next"},
-		"an unknown session":      {ping, []string{"Mcp-Session-Id", "of-another-replica"}, 200, "claim_next"},
-		"an older version":        {fmt.Sprintf(initialize, "2025-03-26"), nil, 200, "2025-03-26"},
-		"a version of the future": {fmt.Sprintf(initialize, "2099-01-01"), nil, 200, "protocolVersion"},
-		"a foreign origin":        {ping, []string{"Origin", "https://evil.example"}, 403, "origin"},
-		"a body over the cap":     {`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"x":"` + strings.Repeat("a", 1<<20) + `"}}`, nil, 413, ""},
+		"accept json":               {ping, []string{"Accept", "application/json"}, 200, "claim_next"},
+		"accept event stream":       {ping, []string{"Accept", "text/event-stream"}, 200, "claim_next"},
+		"accept anything":           {ping, []string{"Accept", "*/*"}, 200, "claim_next"},
+		"no accept":                 {ping, nil, 200, "claim_next"},
+		"an unknown session":        {ping, []string{"Mcp-Session-Id", "of-another-replica"}, 200, "claim_next"},
+		"an older version":          {fmt.Sprintf(initialize, "2025-03-26"), nil, 200, "2025-03-26"},
+		"a version of the future":   {fmt.Sprintf(initialize, "2099-01-01"), nil, 200, "protocolVersion"},
+		"a foreign origin":          {ping, []string{"Origin", "https://evil.example"}, 403, "origin"},
+		"several calls in one body": {" [" + ping + "," + ping + "]", []string{"MCP-Protocol-Version", "2025-03-26"}, 400, "batches are not served"},
+		"a body over the cap":       {`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"x":"` + strings.Repeat("a", 1<<20) + `"}}`, nil, 413, ""},
 	} {
 		status, body, _ := b.post(t, b.vended.Slug, b.vended.Token, c.body, c.headers...)
 		if status != c.status || !strings.Contains(body, c.holds) {
 			t.Errorf("%s: %d %.200s", name, status, body)
+		}
+	}
+}
+
+func TestAuthentication_ANameCannotWriteIntoTheHeader(t *testing.T) {
+	b := setup(t)
+	_, _, header := b.post(t, "a%22,%20x=%22y", "", ping)
+	if got := header.Get("WWW-Authenticate"); strings.Count(got, `"`) != 2 {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestTransport_KeepsNoSessions(t *testing.T) {
+	b := setup(t)
+	for _, method := range []string{http.MethodGet, http.MethodDelete} {
+		req, err := http.NewRequestWithContext(t.Context(), method, b.url+"/mcp/"+b.vended.Slug, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+b.vended.Token)
+		req.Header.Set("Mcp-Session-Id", "of-an-earlier-process")
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if res.StatusCode != http.StatusNotFound {
+			t.Errorf("%s of an unknown session: %d", method, res.StatusCode)
 		}
 	}
 }

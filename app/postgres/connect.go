@@ -30,6 +30,9 @@ func parseURL(url string) (*pgx.ConnConfig, error) {
 		return nil, errURL
 	}
 	conn := pool.ConnConfig
+	if strings.ContainsAny(conn.Host, "@:/ ") && !strings.HasPrefix(conn.Host, "/") && net.ParseIP(conn.Host) == nil {
+		return nil, errURL // an unescaped character has put a part of the password into the host
+	}
 	if conn.ConnectTimeout == 0 {
 		conn.ConnectTimeout = connectTimeout
 	}

@@ -136,11 +136,12 @@ func TestOpen_ErrorsAreSentencesWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	good := postgrestest.New(t).URL
 	for name, c := range map[string]struct{ url, want string }{
-		"nobody listens": {"postgres://someone:s3cret@127.0.0.1:1/db?sslmode=disable", "cannot reach PostgreSQL at 127.0.0.1: connect: connection refused"},
-		"no such host":   {"postgres://someone:s3cret@host.invalid/db", "cannot reach PostgreSQL at host.invalid: the host name host.invalid was not found"},
-		"no URL":         {"someone:s3cret@db", "write SWITCHBOARD_DATABASE_URL as postgres://user:password@host:5432/database"},
-		"a bad port":     {"postgres://someone:s3cret@db:port/db", "write SWITCHBOARD_DATABASE_URL as postgres://user:password@host:5432/database"},
-		"no database":    {strings.Replace(good, "/sb_test_", "/nothing_", 1) + "&password=s3cret", "does not exist"},
+		"nobody listens":       {"postgres://someone:s3cret@127.0.0.1:1/db?sslmode=disable", "cannot reach PostgreSQL at 127.0.0.1: connect: connection refused"},
+		"no such host":         {"postgres://someone:s3cret@host.invalid/db", "cannot reach PostgreSQL at host.invalid: the host name host.invalid was not found"},
+		"no URL":               {"someone:s3cret@db", "write SWITCHBOARD_DATABASE_URL as postgres://user:password@host:5432/database"},
+		"a password with an @": {"postgres://someone:p@s3cret@127.0.0.1:1/db", "write SWITCHBOARD_DATABASE_URL as postgres://user:password@host:5432/database"},
+		"a bad port":           {"postgres://someone:s3cret@db:port/db", "write SWITCHBOARD_DATABASE_URL as postgres://user:password@host:5432/database"},
+		"no database":          {strings.Replace(good, "/sb_test_", "/nothing_", 1) + "&password=s3cret", "does not exist"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/switchboard-otel/switchboard/app/fault"
+	"github.com/switchboard-otel/switchboard/app/text"
 	"github.com/switchboard-otel/switchboard/app/typeid"
 )
 
@@ -39,6 +40,7 @@ type HumanRow struct {
 
 // HumanTodos lists the todos of every endpoint of a human, newest first, and the next page's cursor.
 func (s *Store) HumanTodos(ctx context.Context, human uuid.UUID, f HumanFilter) (rows []HumanRow, next string, err error) {
+	f.Queue, f.Text = text.Clean(f.Queue), text.Clean(f.Text)
 	limit := min(f.Limit, maxListLimit)
 	if limit < 1 {
 		limit = defaultListLimit

@@ -80,6 +80,20 @@ func TestREQ18_AHumanReadsOnlyTheirOwn(t *testing.T) {
 	}
 }
 
+func TestHumanTodos_TakesAnySearch(t *testing.T) {
+	b := setup(t)
+	id := b.push(t, func(p *queue.PushParams) { p.Title = "Über 100% \\_" })
+	for search, found := range map[string]int{"": 1, "über": 1, "100%": 1, "\\_": 1, queue.ID(id).String(): 1, "operator": 1, "\x00": 0, "\xff": 0, "nothing": 0, "%": 1, "a%b": 0} {
+		rows, _, err := b.queue.HumanTodos(t.Context(), b.human.ID, queue.HumanFilter{Text: search})
+		if err != nil || len(rows) != found {
+			t.Errorf("%q found %d, %v", search, len(rows), err)
+		}
+	}
+	if rows, _, err := b.queue.HumanTodos(t.Context(), b.human.ID, queue.HumanFilter{Queue: "\x00"}); err != nil || len(rows) != 0 {
+		t.Errorf("%d, %v", len(rows), err)
+	}
+}
+
 func TestPush_RepeatsAnIdempotencyKeyWhileItsTodoLives(t *testing.T) {
 	b := setup(t)
 	p := queue.PushParams{Endpoint: b.endpoint, Title: "once", IdempotencyKey: ptr("delivery-1")}

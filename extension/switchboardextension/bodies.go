@@ -43,7 +43,7 @@ func (b *timedBody) Read(p []byte) (int, error) {
 		_ = b.connection.SetReadDeadline(time.Now().Add(bodyTime))
 	}
 	n, err := b.ReadCloser.Read(p)
-	if err != nil {
+	if err == io.EOF {
 		b.ended = true
 		_ = b.connection.SetReadDeadline(time.Time{})
 	}

@@ -77,7 +77,7 @@ func TestListener_TellsAnExporterToComeAgainUntilThePipelinesRun(t *testing.T) {
 		t.Errorf("readyz while starting: %d", status)
 	}
 	unmount := s.Mount(otlpPrefix, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "receiver "+r.URL.Path) }))
-	for _, path := range []string{"/otlp/x//v1/./traces/", "//otlp/x/v1/traces"} {
+	for _, path := range []string{"/otlp/x//v1/./traces/", "//otlp/x/v1/traces", "/./otlp/x/v1/traces"} {
 		if status, body, _ := s.get(t, path); status != http.StatusOK || body != "receiver "+path {
 			t.Errorf("%s: %d %q: a redirect or a cleaned path", path, status, body)
 		}

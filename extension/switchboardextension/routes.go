@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"path"
 	"strings"
 	"time"
 
@@ -47,8 +48,8 @@ func (s *switchboard) routes() (http.Handler, error) {
 		mux.Handle("/", pages)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if path := "/" + strings.TrimLeft(r.URL.Path, "/"); strings.HasPrefix(path, otlpPrefix) {
-			s.serveOTLP(w, r, path)
+		if clean := path.Clean("/"+r.URL.Path) + "/"; strings.HasPrefix(clean, otlpPrefix) {
+			s.serveOTLP(w, r, clean)
 			return
 		}
 		mux.ServeHTTP(w, r)

@@ -25,7 +25,6 @@ func readBody(w http.ResponseWriter, r *http.Request, compressed bool, limit int
 	// has the server's own timeouts.
 	connection := http.NewResponseController(w)
 	_ = connection.SetReadDeadline(time.Now().Add(bodyTimeout))
-	defer func() { _ = connection.SetReadDeadline(time.Time{}) }()
 
 	var body io.Reader = http.MaxBytesReader(w, r.Body, limit)
 	if compressed {
@@ -42,8 +41,9 @@ func readBody(w http.ResponseWriter, r *http.Request, compressed bool, limit int
 		return nil, refusedSize
 	}
 	if err != nil {
-		return nil, refusedBody(err)
+		return nil, refusedBody(err) // the deadline stays: the rest of a body that stalls is not waited for
 	}
+	_ = connection.SetReadDeadline(time.Time{})
 	return read, nil
 }
 

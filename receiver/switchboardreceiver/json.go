@@ -53,7 +53,9 @@ func prepareJSON(doc []byte) ([]byte, bool) {
 			}
 		case 'n':
 			if previous == ':' {
-				doc[from] = '_'
+				for k := from; k < to; k++ {
+					doc[k] = '_' // all of it: its first byte may be half of an escape
+				}
 			}
 		case '{', '[':
 			if depth == maxBrackets {

@@ -65,6 +65,7 @@ func TestJSON_DocumentsThatAreNoSingleObjectAreRefused(t *testing.T) {
 func TestJSON_EmptyRequestsAreSuccesses(t *testing.T) {
 	for _, body := range []string{
 		`{}`, ` {} `, "\xef\xbb\xbf{}", `{"resourceSpans":[]}`, `{"resourceSpans":null}`, `{"unknown":{"a":[1,"}",null]}}`,
+		`{"\"x":null}`, `{"\\x":null}`, `{"\u0041":null,"resourceSpans":[]}`,
 		`{"resourceSpans":[{}]}`, `{"resourceSpans":[{"scopeSpans":[{"spans":[]}]}]}`, `{"resource_spans":[]}`,
 	} {
 		b := start(t, newFakeOwner(t), untouched(t))
