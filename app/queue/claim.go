@@ -223,19 +223,19 @@ func requestTaken(err error) bool {
 }
 
 // A repeated claim that was fenced brings a new token, and the earlier one stops matching: only its hash was
-// kept. A claim of another todo than the id belongs to is refused, so it must leave that fence alone.
+// kept. A claim of another todo than the id belongs to is refused, so it must leave that fence alone. The todo
+// is read under its lock: after a wait for it, the statement's snapshot is old.
 const repeatSQL = `
 	WITH open AS MATERIALIZED (
-		SELECT t.id, a.seq, a.trace_id, a.fence_hash IS NOT NULL AS fenced
+		SELECT t.*, a.fence_hash IS NOT NULL AS fenced
 		FROM todos t JOIN todo_attempts a ON a.todo_id = t.id AND a.ended_at IS NULL
-		WHERE t.endpoint_id = $1 AND t.queue = ANY($2) AND a.endpoint_id = $1 AND a.request_id = $3
+		WHERE t.endpoint_id = $1 AND t.queue = ANY($2) AND a.endpoint_id = $1 AND a.request_id = $3 AND a.trace_id = $4
 		FOR NO KEY UPDATE
 	), refenced AS (
-		UPDATE todo_attempts a SET fence_hash = $4
-		FROM open WHERE a.todo_id = open.id AND a.seq = open.seq AND open.fenced AND ($5::uuid IS NULL OR open.id = $5)
+		UPDATE todo_attempts a SET fence_hash = $5
+		FROM open WHERE a.trace_id = $4 AND open.fenced AND ($6::uuid IS NULL OR open.id = $6)
 	)
-	SELECT t.attempts_total, ` + todoColumns + `, open.trace_id, open.fenced
-	FROM open JOIN todos t ON t.id = open.id`
+	SELECT t.attempts_total, ` + todoColumns + `, t.fenced FROM open t`
 
 func (s *Store) repeat(ctx context.Context, g *grant, id *uuid.UUID) (*Claimed, error) {
 	if g.requestID == nil {
@@ -254,7 +254,7 @@ func (s *Store) repeat(ctx context.Context, g *grant, id *uuid.UUID) (*Claimed, 
 	again.trace = [16]byte(trace)
 	token, fence := newFence()
 	var fenced bool
-	c, err := again.send(ctx, s.pool, repeatSQL, []any{g.ep.ID, g.ep.Queues, g.requestID, fence, id}, &trace, &fenced)
+	c, err := again.send(ctx, s.pool, repeatSQL, []any{g.ep.ID, g.ep.Queues, g.requestID, trace, fence, id}, &fenced)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil // it ended meanwhile, so the id is free
 	}

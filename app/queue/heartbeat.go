@@ -50,7 +50,8 @@ func heldArgs(ep *identity.Endpoint, id uuid.UUID, leaseToken *string, more ...a
 // A heartbeat without a ttl renews the last one asked for in this attempt and never moves the lease back.
 // An interrupted todo's lease is not touched: only the time of the heartbeat is kept. The note is written
 // in the same statement, unless the attempt holds as many as it may; where the todo's log is full, its
-// oldest note goes, else its oldest ring.
+// oldest note goes, else its oldest ring. What another heartbeat removed while this one waited for it is not
+// counted again: the log is one over its cap then, until the next entry.
 const heartbeatSQL = held + `,
 	note AS (
 		SELECT $7::text IS NOT NULL AND held.notes < $9 AS kept, $7::text IS NOT NULL AND held.notes >= $9 AS dropped
@@ -62,6 +63,7 @@ const heartbeatSQL = held + `,
 		LIMIT (SELECT CASE WHEN note.kept THEN greatest(0, held.entries + 1 - $11::integer) ELSE 0 END FROM held, note)
 	), pruned AS (
 		DELETE FROM todo_activity v USING victims WHERE v.todo_id = victims.todo_id AND v.seq = victims.seq
+		RETURNING v.seq
 	), beat AS (
 		UPDATE todo_attempts a SET last_heartbeat_at = greatest(clock.now, a.claimed_at),
 			lease_ttl_seconds = coalesce($6, a.lease_ttl_seconds),
@@ -75,7 +77,7 @@ const heartbeatSQL = held + `,
 				WHEN $6::integer IS NOT NULL THEN clock.now + make_interval(secs => $6)
 				ELSE greatest(t.lease_expires_at, clock.now + make_interval(secs => beat.lease_ttl_seconds)) END,
 			activity_seq = t.activity_seq + note.kept::integer,
-			activity_pruned = t.activity_pruned + (SELECT count(*) FROM victims),
+			activity_pruned = t.activity_pruned + (SELECT count(*) FROM pruned),
 			updated_at = clock.now
 		FROM beat, note, clock WHERE t.id = beat.todo_id
 		RETURNING t.*

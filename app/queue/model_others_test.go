@@ -71,7 +71,7 @@ func (w *world) act(c call) answer {
 	case (a == queue.ActionComplete || a == queue.ActionFail || a == queue.ActionRelease) && mine:
 		c.Do = map[queue.Action]do{queue.ActionComplete: doComplete, queue.ActionFail: doFail, queue.ActionRelease: doRelease}[a]
 		w.finish(tr, c)
-	case a == queue.ActionRetry && t.State == queue.StateFailed && !w.revoked[t.EndpointID]:
+	case a == queue.ActionRetry && t.State == queue.StateFailed && !w.revoked[t.EndpointID] && !w.keyPassedOn(tr):
 		retried = []activityRow{w.retried(tr, c)}
 		w.move(tr, queue.StatePending)
 		t.Attempt, t.Result = 0, nil
@@ -87,6 +87,13 @@ func (w *world) act(c call) answer {
 		Detail: jsonText(map[string]any{"action": c.action(), "via": "api"})}
 	w.log(tr, append([]activityRow{did}, retried...)...)
 	return w.answered(tr)
+}
+
+// keyPassedOn says whether a dead letter's idempotency key belongs to another todo by now.
+func (w *world) keyPassedOn(tr *trail) bool {
+	return tr.Todo.IdempotencyKey != nil && slices.ContainsFunc(w.trails, func(other *trail) bool {
+		return other != tr && other.Todo.EndpointID == tr.Todo.EndpointID && other.Todo.IdempotencyKey != nil && live(other.Todo)
+	})
 }
 
 // retried is the entry that keeps what a retry wiped out.
