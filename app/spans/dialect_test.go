@@ -151,6 +151,14 @@ func TestStandardize_ConstructedSpans(t *testing.T) {
 			attrs{"span.type": "llm_request", "input_tokens": int64(120), "output_tokens": int64(17), "gen_ai.usage.input_tokens": int64(192)},
 			attrs{"gen_ai.operation.name": "chat"},
 		},
+		"Claude Code, its own counts beside the conventions": {
+			"claude_code.llm_request", attrs{"span.type": "llm_request", "gen_ai.operation.name": "chat", "input_tokens": int64(120)},
+			attrs{},
+		},
+		"Claude Code, its own name beside the conventions": {
+			"claude_code.tool", attrs{"gen_ai.operation.name": "execute_tool", "tool_name": "custom"},
+			attrs{},
+		},
 		"Claude Code, a call that failed": {
 			"claude_code.llm_request", attrs{"span.type": "llm_request", "model": "claude-sonnet-4-5"},
 			attrs{"gen_ai.operation.name": "chat", "gen_ai.request.model": "claude-sonnet-4-5"},
@@ -351,6 +359,23 @@ func TestStandardize_FindsTheModelAboveACall(t *testing.T) {
 	}
 	if found != 4 {
 		t.Errorf("%d model calls in two recordings of two each", found)
+	}
+}
+
+func TestStandardize_AModelOfItsOwnIsNotTakenFromAbove(t *testing.T) {
+	t.Parallel()
+	td := ptrace.NewTraces()
+	list := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
+	turn, call := list.AppendEmpty(), list.AppendEmpty()
+	turn.SetSpanID(pcommon.SpanID{1})
+	turn.Attributes().PutStr("model", "the turn's")
+	call.SetParentSpanID(pcommon.SpanID{1})
+	call.Attributes().PutStr("gen_ai.request.model", "its own")
+	call.Attributes().PutInt("codex.usage.total_tokens", 3)
+	call.Attributes().PutInt("gen_ai.usage.input_tokens", 2)
+	spans.Standardize(td)
+	if got, _ := call.Attributes().Get("gen_ai.request.model"); got.Str() != "its own" {
+		t.Errorf("the model became %q", got.Str())
 	}
 }
 
