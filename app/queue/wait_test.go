@@ -253,3 +253,29 @@ func TestWaitNext_ACallerThatLeftClaimsNothing(t *testing.T) {
 		t.Errorf("%d claims", n)
 	}
 }
+
+// Todos that an endpoint cannot claim, in a queue that it is not granted, wake nobody.
+func TestWaitNext_IsNotWokenByWhatItCannotClaim(t *testing.T) {
+	b := setup(t)
+	const waiters = 50
+	for range waiters {
+		b.push(t)
+	}
+	if _, err := b.Pool.Exec(t.Context(), `UPDATE todos SET queue = 'quarantine'`); err != nil {
+		t.Fatal(err)
+	}
+	store, pool := b.replica(t, crowdConnections)
+	var waiting sync.WaitGroup
+	for range waiters {
+		waiting.Go(func() {
+			if c, err := store.WaitNext(t.Context(), b.endpoint, "", queue.ClaimParams{}, ptr(2)); c != nil || err != nil {
+				t.Errorf("got %v, %v", c, err)
+			}
+		})
+	}
+	waiting.Wait()
+	// Each looks once, with three statements; the common look comes a few times.
+	if n := pool.Stat().AcquireCount(); n > 4*waiters {
+		t.Errorf("%d calls took a connection %d times", waiters, n)
+	}
+}
