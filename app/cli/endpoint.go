@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/switchboard-otel/switchboard/app/agentsetup"
 )
 
 func (a *app) endpointCommand() *cobra.Command {
@@ -57,7 +59,7 @@ func (a *app) vendCommand() *cobra.Command {
 		},
 	}
 	flags := c.Flags()
-	flags.StringVar(&request.AgentKind, "agent", "", "what kind of agent it is, such as claude-code")
+	flags.StringVar(&request.AgentKind, "agent", "", "what kind of agent it is, whose blocks are printed: "+strings.Join(agentsetup.Kinds(), ", "))
 	flags.StringArrayVarP(&request.Queues, "queue", "q", nil, "a queue it may work, repeatable (default: the queue named default)")
 	flags.StringSliceVar(&request.Verbs, "verbs", nil, "the verbs it may use, separated by commas (default: the eight drain verbs; get_default_lease and set_default_lease only by name)")
 	flags.IntVar(&leaseTTL, "lease-ttl", 0, "default lease in seconds, 60 to 86400")

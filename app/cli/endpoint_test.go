@@ -26,16 +26,38 @@ func TestVend_PassesEveryFlagOn(t *testing.T) {
 func TestVend_PrintsBlocksToCopy(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)
-	for name, expires := range map[string]*time.Time{"vend.golden": nil, "vend-expires.golden": &at} {
-		got := render(Env{}, func(a *app) {
-			a.printSetup(&endpointDoc{
-				Slug: "my-bot-k3x9", Agent: "my bot", Queues: []string{"fix", "review"}, Verbs: []string{"claim", "claim_next", "heartbeat"},
-				MCPURL: "http://127.0.0.1:8321/mcp/my-bot-k3x9", OTLPURL: "http://127.0.0.1:8321/otlp/my-bot-k3x9",
-				Token: "sbk_EXAMPLE", ExpiresAt: expires,
-				MCPJSON: []byte(`{"mcpServers":{"switchboard":{"type":"http","url":"http://127.0.0.1:8321/mcp/my-bot-k3x9","headers":{"Authorization":"Bearer sbk_EXAMPLE"}}}}`),
-			})
-		})
-		golden(t, name, got)
+	codex := "codex"
+	vended := endpointDoc{
+		Slug: "my-bot-k3x9", Agent: "my bot", Queues: []string{"fix", "review"}, Verbs: []string{"claim", "claim_next", "heartbeat"},
+		MCPURL: "http://127.0.0.1:8321/mcp/my-bot-k3x9", OTLPURL: "http://127.0.0.1:8321/otlp/my-bot-k3x9", Token: "sbk_EXAMPLE",
+	}
+	other, agent := vended, vended
+	agent.ExpiresAt, agent.AgentKind, agent.Verbs = &at, &codex, []string{"claim"}
+	for name, e := range map[string]*endpointDoc{"vend.golden": &other, "vend-codex.golden": &agent} {
+		golden(t, name, render(Env{}, func(a *app) { a.printSetup(e) }))
+	}
+}
+
+// Vending and rotating print the blocks of the agent's own kind, with the credential that was made.
+func TestVend_PrintsTheBlocksOfTheKindOfAgent(t *testing.T) {
+	f := setup(t)
+	for kind, want := range map[string]string{
+		"claude-code": "export ENABLE_TOOL_SEARCH=false\n",
+		"codex":       "/v1/traces\", protocol = \"binary\"",
+		"Gemini-CLI":  "\"otlpProtocol\": \"http\"",
+		"opencode":    "export OTEL_BSP_SCHEDULE_DELAY=300\n",
+		"aider":       "\nAny other client or exporter\n\nThese kinds have blocks of their own, printed with --agent: claude-code,",
+	} {
+		first := f.run(t, "endpoint", "vend", "bot", "--agent", kind).ok(t)
+		slug, _, _ := strings.Cut(strings.TrimPrefix(first, "Endpoint "), " ")
+		again := f.run(t, "endpoint", "rotate", slug).ok(t)
+		for _, out := range []string{first, again} {
+			_, token, _ := strings.Cut(out, "shown this once:\n\n")
+			token, _, _ = strings.Cut(token, "\n")
+			if !strings.Contains(out, want) || !strings.HasPrefix(token, "sbk_") || strings.Count(out, token) < 2 {
+				t.Errorf("%s: printed\n%s", kind, out)
+			}
+		}
 	}
 }
 
@@ -74,7 +96,7 @@ func TestRotate_PrintsTheNewCredentialOnceAndSaysWhenTheEarlierOneEnds(t *testin
 	first := f.vend(t, "bot")
 	var next endpointDoc
 	f.run(t, "endpoint", "rotate", first.Slug, "--overlap", "15m", "--json").json(t, &next)
-	if next.Slug != first.Slug || next.Token == first.Token || !strings.HasPrefix(next.Token, "sbk_") || !strings.Contains(string(next.MCPJSON), next.Token) {
+	if next.Slug != first.Slug || next.Token == first.Token || !strings.HasPrefix(next.Token, "sbk_") {
 		t.Errorf("rotated to %+v", next)
 	}
 	r := f.runWith(t, Env{Width: 80}, "endpoint", "rotate", first.ID, "--overlap", "2d")

@@ -1,14 +1,16 @@
 package cli
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/switchboard-otel/switchboard/app/agentsetup"
+	"github.com/switchboard-otel/switchboard/app/identity"
 )
 
-// printSetup is everything an agent needs, ready to copy (REQ-22). The credential is in it; it is never shown
-// again.
+// printSetup is everything an agent needs, ready to copy (REQ-22): the blocks for its kind, filled in. The
+// credential is in it; it is never shown again.
 func (a *app) printSetup(e *endpointDoc) {
 	expires := "when revoked"
 	if e.ExpiresAt != nil {
@@ -16,28 +18,30 @@ func (a *app) printSetup(e *endpointDoc) {
 	}
 	w := a.Stdout
 	fmt.Fprintf(w, "Endpoint %s for agent %s\n", line(e.Slug), line(e.Agent))
-	fmt.Fprintf(w, "  queues   %s\n  verbs    %s\n  expires  %s\n",
-		line(strings.Join(e.Queues, ", ")), line(strings.Join(e.Verbs, ", ")), expires)
+	fmt.Fprintf(w, "  queues   %s\n  verbs    %s\n  expires  %s\n  mcp      %s\n  otlp     %s\n",
+		line(strings.Join(e.Queues, ", ")), line(strings.Join(e.Verbs, ", ")), expires, line(e.MCPURL), line(e.OTLPURL))
 	fmt.Fprintf(w, "\nIts credential, shown this once:\n\n%s\n", line(e.Token))
 
-	fmt.Fprintf(w, "\nMCP, for Claude Code:\n\nclaude mcp add --transport http switchboard %s --header \"Authorization: Bearer %s\"\n",
-		line(e.MCPURL), line(e.Token))
-	var config bytes.Buffer
-	if json.Indent(&config, e.MCPJSON, "", "  ") == nil {
-		fmt.Fprintf(w, "\nMCP, for clients with a JSON file:\n\n%s\n", clean(config.String()))
+	guide, known := agentsetup.For(text(e.AgentKind))
+	fmt.Fprintf(w, "\n%s\n", guide.Title)
+	if !known {
+		own := "These kinds have blocks of their own, printed with --agent: " + strings.Join(agentsetup.Kinds(), ", ")
+		fmt.Fprintf(w, "\n%s\n", strings.Join(wrap(own, min(a.columns(), maxTextColumns)), "\n"))
 	}
-
-	fmt.Fprintf(w, `
-OpenTelemetry, for any agent or SDK that exports traces:
-
-export OTEL_EXPORTER_OTLP_ENDPOINT=%s
-export OTEL_EXPORTER_OTLP_HEADERS="Authorization=Bearer %s"
-export OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf
-`, line(e.OTLPURL), line(e.Token))
-
-	fmt.Fprint(w, `
-A span lands on a todo when it is part of the claim's trace: hand the claim's traceparent to the
-agent's process as TRACEPARENT, or name the todo in OTEL_RESOURCE_ATTRIBUTES=switchboard.todo.id=td_...
-Everyone who can read the todo sees its notes, summaries and kept span attributes: put no secrets there.
-`)
+	filled := agentsetup.Endpoint{MCPURL: line(e.MCPURL), OTLPURL: line(e.OTLPURL), Credential: line(e.Token)}
+	for _, block := range guide.Blocks {
+		fmt.Fprintf(w, "\n%s:\n\n%s", block.Use, block.Text(filled))
+	}
+	fmt.Fprintln(w, "\nMind:")
+	mind := append(slices.Clone(guide.Mind),
+		"A span lands on a todo when it is part of the claim's trace (TRACEPARENT), or names the todo: OTEL_RESOURCE_ATTRIBUTES=switchboard.todo.id=td_...",
+		"Everyone who can read the todo sees its notes, summaries and kept span attributes: put no secrets there.")
+	if !slices.Contains(e.Verbs, identity.VerbHeartbeat) {
+		mind = append(mind, "This endpoint is not granted heartbeat, so its spans are refused.")
+	}
+	for _, sentence := range mind {
+		lines := wrap(sentence, min(a.columns(), maxTextColumns)-4)
+		fmt.Fprintf(w, "  - %s\n", strings.Join(lines, "\n    "))
+	}
+	fmt.Fprintf(w, "\nTry it: switchboard doctor %s\n", line(e.Slug))
 }
