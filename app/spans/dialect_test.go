@@ -362,20 +362,45 @@ func TestStandardize_FindsTheModelAboveACall(t *testing.T) {
 	}
 }
 
-func TestStandardize_AModelOfItsOwnIsNotTakenFromAbove(t *testing.T) {
+func TestStandardize_TakesAModelFromAboveWhereACallHasNone(t *testing.T) {
 	t.Parallel()
 	td := ptrace.NewTraces()
 	list := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
-	turn, call := list.AppendEmpty(), list.AppendEmpty()
+	turn, step, named, nameless := list.AppendEmpty(), list.AppendEmpty(), list.AppendEmpty(), list.AppendEmpty()
 	turn.SetSpanID(pcommon.SpanID{1})
 	turn.Attributes().PutStr("model", "the turn's")
-	call.SetParentSpanID(pcommon.SpanID{1})
-	call.Attributes().PutStr("gen_ai.request.model", "its own")
-	call.Attributes().PutInt("codex.usage.total_tokens", 3)
-	call.Attributes().PutInt("gen_ai.usage.input_tokens", 2)
+	step.SetSpanID(pcommon.SpanID{2})
+	step.SetParentSpanID(turn.SpanID())
+	step.Attributes().PutStr("model", "") // says nothing
+	for _, call := range []ptrace.Span{named, nameless} {
+		call.SetParentSpanID(step.SpanID())
+		call.Attributes().PutInt("codex.usage.total_tokens", 3)
+		call.Attributes().PutInt("gen_ai.usage.input_tokens", 2)
+	}
+	named.Attributes().PutStr("gen_ai.request.model", "its own")
 	spans.Standardize(td)
-	if got, _ := call.Attributes().Get("gen_ai.request.model"); got.Str() != "its own" {
-		t.Errorf("the model became %q", got.Str())
+	for want, call := range map[string]ptrace.Span{"its own": named, "the turn's": nameless} {
+		if got, _ := call.Attributes().Get("gen_ai.request.model"); got.Str() != want {
+			t.Errorf("the model is %q, want %s", got.Str(), want)
+		}
+	}
+}
+
+// What one span says is forgotten before the next is read.
+func TestStandardize_SpansOfARequestKnowNothingOfEachOther(t *testing.T) {
+	t.Parallel()
+	td := ptrace.NewTraces()
+	list := td.ResourceSpans().AppendEmpty().ScopeSpans().AppendEmpty().Spans()
+	counted, other, empty := list.AppendEmpty(), list.AppendEmpty(), list.AppendEmpty()
+	counted.Attributes().PutInt("gen_ai.usage.input_tokens", 2)
+	counted.Attributes().PutStr("gen_ai.system", "openai")
+	other.Attributes().PutStr("openinference.span.kind", "LLM")
+	other.Attributes().PutInt("llm.token_count.prompt", 7)
+	spans.Standardize(td)
+	want := attrs{"openinference.span.kind": "LLM", "llm.token_count.prompt": int64(7),
+		"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": int64(7)}
+	if diff := cmp.Diff(want, other.Attributes().AsRaw()); diff != "" || empty.Attributes().Len() != 0 {
+		t.Errorf("%d attributes on the empty span; the other (-want +got):\n%s", empty.Attributes().Len(), diff)
 	}
 }
 
