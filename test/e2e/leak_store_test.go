@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -13,11 +14,22 @@ func (r *traffic) sql(statement string) {
 	}
 }
 
+// outcome is the status that a route answers with, or a verb would.
+func outcome(res reply) int {
+	switch {
+	case strings.Contains(res.body, `"text":"internal:`):
+		return http.StatusInternalServerError
+	case strings.Contains(res.body, `"text":"unavailable:`):
+		return http.StatusServiceUnavailable
+	}
+	return res.status
+}
+
 // broken wants an answer that tells of a failure and of nothing that was sent.
-func (r *traffic) broken(what string, res reply) {
+func (r *traffic) broken(what string, want int, res reply) {
 	r.t.Helper()
-	if res.status < 500 && !strings.Contains(res.body, `"text":"internal:`) && !strings.Contains(res.body, `"text":"unavailable:`) {
-		r.t.Errorf("%s is answered %d %s: the store did not fail", what, res.status, excerpt(res.body))
+	if outcome(res) != want {
+		r.t.Errorf("%s is answered %d %s, where the store failed", what, res.status, excerpt(res.body))
 	}
 	for _, leak := range r.secrets.in(res.body) {
 		r.t.Errorf("the answer to %s carries %s", what, leak)
@@ -42,17 +54,30 @@ func (r *traffic) refusingStore() {
 	}
 	report["id"], report["lease_token"] = held, lease
 	for _, verb := range []string{"complete", "fail", "release"} {
-		r.broken(verb, r.c.call(r.vended, verb, report))
+		r.broken(verb, http.StatusInternalServerError, r.c.call(r.vended, verb, report))
 	}
 	claim["id"], claim["request_id"] = waiting, r.secrets.canary("request id")+"again"
-	r.broken("claim", r.c.call(r.vended, "claim", claim))
-	r.broken("heartbeat", r.c.call(r.vended, "heartbeat", map[string]any{"id": held, "lease_token": lease, "note": r.secrets.canary("note")}))
+	r.broken("claim", http.StatusInternalServerError, r.c.call(r.vended, "claim", claim))
+	r.broken("heartbeat", http.StatusInternalServerError, r.c.call(r.vended, "heartbeat", map[string]any{"id": held, "lease_token": lease, "note": r.secrets.canary("note")}))
 	push["idempotency_key"] = r.secrets.canary("idempotency key") + "new"
-	r.broken("push", r.c.api(r.human, http.MethodPost, "/endpoints/"+r.vended.Slug+"/todos", push))
-	r.broken("a human's claim", r.c.api(r.human, http.MethodPost, "/todos/"+waiting+"/claim", nil))
+	r.broken("push", http.StatusInternalServerError, r.c.api(r.human, http.MethodPost, "/endpoints/"+r.vended.Slug+"/todos", push))
+	r.broken("a human's claim", http.StatusInternalServerError, r.c.api(r.human, http.MethodPost, "/todos/"+waiting+"/claim", nil))
 	for _, table := range []string{"todos", "todo_attempts", "todo_activity", "todo_spans"} {
 		r.sql(`DROP TRIGGER spill ON ` + table)
 	}
+}
+
+// waitingStore holds the row that a verb needs until its statement gives up.
+func (r *traffic) waitingStore() {
+	push, claim, report := r.written()
+	push["idempotency_key"] = r.secrets.canary("idempotency key") + "waiting"
+	claim["request_id"] = r.secrets.canary("request id") + "waiting"
+	id := r.push(push)
+	lease, _ := r.claim(id, claim)
+	report["id"], report["lease_token"] = id, lease
+	r.sql(`BEGIN; LOCK TABLE todo_attempts IN ACCESS EXCLUSIVE MODE`)
+	r.broken("complete", http.StatusServiceUnavailable, r.c.call(r.vended, "complete", report))
+	r.sql(`ROLLBACK`)
 }
 
 // unreadableStore makes the database fail every read of a text with a message that quotes it.
@@ -77,40 +102,35 @@ func (r *traffic) unreadableStore() {
 		}
 		r.sql(fmt.Sprintf(`ALTER TABLE %[1]s RENAME TO kept; CREATE VIEW %[1]s AS SELECT %[2]s FROM kept`, table, columns))
 		r.reconnect()
-		r.broken("a page over "+table, request(r.t, http.MethodGet, r.c.url+"/todos/"+id, nil, "Cookie", r.human.cookie))
-		r.broken("a route over "+table, r.c.api(r.human, http.MethodGet, "/todos/"+id, nil))
+		page := func(path string) reply {
+			return request(r.t, http.MethodGet, r.c.url+path, nil, "Cookie", r.human.cookie)
+		}
+		r.unreadable("a page over "+table, func() reply { return page("/todos/" + id) })
+		r.unreadable("a route over "+table, func() reply { return r.c.api(r.human, http.MethodGet, "/todos/"+id, nil) })
 		if table == "todo_attempts" {
-			r.broken("get_todo", r.c.call(r.vended, "get_todo", map[string]any{"id": id}))
-			r.broken("a list over "+table, request(r.t, http.MethodGet, r.c.url+"/todos", nil, "Cookie", r.human.cookie))
+			r.unreadable("get_todo", func() reply { return r.c.call(r.vended, "get_todo", map[string]any{"id": id}) })
+			r.unreadable("a list over "+table, func() reply { return page("/todos") })
 		}
 		r.sql(fmt.Sprintf(`DROP VIEW %[1]s; ALTER TABLE kept RENAME TO %[1]s`, table))
 		r.reconnect()
 	}
 }
 
-// reconnect ends the server's sessions, which remember what their statements meant, and waits for new ones.
+// reconnect ends the server's sessions, which remember what their statements meant.
 func (r *traffic) reconnect() {
 	r.t.Helper()
 	r.sql(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name NOT IN ('overhearing', '') AND datname = 'switchboard'`)
+}
+
+// unreadable asks until no session that was ended is met any more, and wants to hear of a failure.
+func (r *traffic) unreadable(what string, ask func() reply) {
+	r.t.Helper()
+	var res reply
 	await(r.t, "the server to connect anew", func() error {
-		for range 30 { // more than its pool holds
-			if res := r.c.api(r.human, http.MethodGet, "/status", nil); res.status != http.StatusOK {
-				return fmt.Errorf("status %d", res.status)
-			}
+		if res = ask(); outcome(res) == http.StatusServiceUnavailable {
+			return errors.New(res.body)
 		}
 		return nil
 	})
-}
-
-// waitingStore holds the row that a verb needs until its statement gives up.
-func (r *traffic) waitingStore() {
-	push, claim, report := r.written()
-	push["idempotency_key"] = r.secrets.canary("idempotency key") + "waiting"
-	claim["request_id"] = r.secrets.canary("request id") + "waiting"
-	id := r.push(push)
-	lease, _ := r.claim(id, claim)
-	report["id"], report["lease_token"] = id, lease
-	r.sql(`BEGIN; LOCK TABLE todo_attempts IN ACCESS EXCLUSIVE MODE`)
-	r.broken("complete", r.c.call(r.vended, "complete", report))
-	r.sql(`ROLLBACK`)
+	r.broken(what, http.StatusInternalServerError, res)
 }

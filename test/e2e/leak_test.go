@@ -151,8 +151,8 @@ func TestLogs_CarryNothingThatCallersSend(t *testing.T) {
 	}{
 		{"work", r.work}, {"bad arguments of verbs", r.badVerbs}, {"bad arguments of routes", r.badRoutes},
 		{"bad requests", r.badRequests}, {"bad credentials", r.badCredentials}, {"bad spans", r.badSpans},
-		{"a store that refuses", r.refusingStore}, {"a store that cannot be read", r.unreadableStore},
-		{"a store that waits", r.waitingStore},
+		{"a store that refuses", r.refusingStore}, {"a store that waits", r.waitingStore},
+		{"a store that cannot be read", r.unreadableStore},
 	} {
 		part.run()
 		for place, text := range r.places() {
