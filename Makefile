@@ -25,11 +25,13 @@ test: ## Run every test: unit, PostgreSQL, end to end, browser
 	@scripts/need go
 	@scripts/need postgresql
 	@scripts/need chromium
+	@scripts/need node
 	go vet ./...
 	go test -timeout $(TEST_TIMEOUT) ./...
 	go test -race -timeout $(TEST_TIMEOUT) ./app/queue ./app/spans ./app/ledger ./app/background ./app/settings ./receiver/... ./extension/...
 
-test-long: test ## Run the tests and the fuzz targets for a minute each
+test-long: test ## Run the tests, their long forms, and each fuzz target for a minute
+	SWITCHBOARD_LONG=1 go test -count=1 -timeout $(TEST_TIMEOUT) ./app/agentsetup ./app/queue
 	@set -e; for target in $$(grep -rhoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | cut -c6- | sort -u); do \
 		for package in $$(grep -rlE --include='*_test.go' "^func $$target\\(" . | xargs -n1 dirname | sort -u); do \
 			echo "fuzzing $$target in $$package"; \
