@@ -86,8 +86,7 @@ process.exit(0);
 `},
 		"langsmith": {[]string{"langsmith", "@opentelemetry/api", "@opentelemetry/sdk-trace-base", "@opentelemetry/exporter-trace-otlp-proto", "@opentelemetry/context-async-hooks"}, `
 import { trace } from '@opentelemetry/api';
-import { traceable } from 'langsmith/traceable';
-await traceable(async () => 'done', { name: 'work' })();
+trace.getTracer('ai').startSpan('work', { attributes: { 'ai.operationId': 'ai.generateText' } }).end();
 await trace.getTracerProvider().getDelegate().forceFlush();
 process.exit(0);
 `},
@@ -98,9 +97,6 @@ process.exit(0);
 			endpoint, exports := listen(t)
 			vars := environment(t, g.Blocks[0].Text(endpoint))
 			vars["TODO_ID"] = "td_example"
-			if kind == "langsmith" {
-				vars["LANGSMITH_OTEL_ENABLED"], vars["LANGSMITH_TRACING"], vars["LANGSMITH_API_KEY"] = "true", "true", "none"
-			}
 			agent(t, dir, vars, g.Blocks[1].Text(endpoint)+c.work)
 			x := next(t, exports)
 			todo := x.todo

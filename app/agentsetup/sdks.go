@@ -88,7 +88,9 @@ maybeSetOtelProviders([], resourceFromAttributes({ 'switchboard.todo.id': proces
 	{
 		Kind: "langsmith", Title: "LangSmith for JavaScript",
 		Blocks: []Block{
-			{Use: "Spans: set before it starts", Language: "sh", text: exporter},
+			{Use: "Spans: set before it starts", Language: "sh", text: `export LANGSMITH_TRACING=true
+export LANGSMITH_TRACING_MODE=otel
+` + exporter},
 			{Use: "Spans: at the program's start", Language: "js", text: `import { initializeOTEL } from 'langsmith/experimental/otel/setup';
 
 initializeOTEL({
