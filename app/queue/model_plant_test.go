@@ -51,7 +51,7 @@ func (r *rig) strike(ctx context.Context, seen []uuid.UUID) answer {
 func TestModel_FindsAReaperThatDoesNotCheckAgain(t *testing.T) {
 	slowly := maps.Clone(usually)
 	delete(slowly, doReap)
-	slowly[doLook], slowly[doStrike] = 5, 7
+	slowly[doLook], slowly[doStrike] = 10, 14
 	for name, reaper := range map[string]struct {
 		checks string
 		wrong  bool
@@ -66,7 +66,7 @@ func TestModel_FindsAReaperThatDoesNotCheckAgain(t *testing.T) {
 			r := newRig(t)
 			r.slow = reaper.checks
 			if !reaper.wrong {
-				r.check(slowly, 40, 40, 1)
+				r.check(slowly, 60, 40, 1)
 				return
 			}
 			found := r.search(slowly, 1, 200, 40, 1)

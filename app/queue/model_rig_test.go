@@ -111,12 +111,12 @@ func (r *rig) step(i int, st step) (failed bool) {
 	}
 	got[0] = r.do(calls[0])
 	all.Wait()
-	codes := make([]string, len(got))
+	made, codes := make(step, len(got)), make([]string, len(got))
 	for j, a := range got {
-		codes[j] = a.Code
+		made[j], codes[j] = calls[j].op, a.Code
 		r.remember(calls[j], a)
 	}
-	r.note("%4d  %s: %s", i+1, st, strings.Join(codes, ", "))
+	r.note("%4d  %s: %s", i+1, made, strings.Join(codes, ", "))
 	return r.explain(calls, got)
 }
 
@@ -141,8 +141,25 @@ func (r *rig) pass(o op) {
 func (r *rig) resolve(o op) call {
 	c := call{op: o, endpoint: r.endpoints[workers[o.Who]], human: r.humans[workers[o.Who]],
 		seen: append([]uuid.UUID{}, r.seen...)}
-	if n := len(r.model.trails); n > 0 {
-		c.id = r.model.trails[o.Todo%n].Todo.ID
+	targets := r.model.targets(c)
+	for i := 1; c.Do == doAct && c.Aim && len(targets) == 0 && i < len(queue.Actions)-1; i++ {
+		c.Action = (o.Action + i) % (len(queue.Actions) - 1) // cancel, the last one, is rare
+		targets = r.model.targets(c)
+	}
+	switch {
+	case len(targets) > 0:
+	case c.Do == doBeat, c.Do == doFail, c.Do == doRelease, c.Do == doInterrupt, c.Do == doResume:
+		if c.Aim {
+			c.Do = doNext // there is nothing in hands to do this to
+		}
+		fallthrough
+	default:
+		c.Aim = false
+		targets = r.model.targets(c)
+	}
+	if n := len(targets); n > 0 {
+		c.Todo = targets[o.Todo%n] // and so it is printed
+		c.id = r.model.trails[c.Todo].Todo.ID
 	}
 	token := ""
 	switch tokens[o.Token] {

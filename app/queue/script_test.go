@@ -47,9 +47,10 @@ const (
 // op is one call, before it is known which rows it will meet. A zero field is the plainest choice.
 type op struct {
 	Do                            do
-	Who                           int // a worker; see workers
-	Todo                          int // counted from the oldest, round and round
-	Lane                          int // 0: none named, else one of the endpoint's queues
+	Who                           int  // a worker; see workers
+	Todo                          int  // counted from the oldest, round and round: among all,
+	Aim                           bool // or among those to which the call may do something
+	Lane                          int  // 0: none named, else one of the endpoint's queues
 	Max                           int
 	TTL                           int // seconds; 0: none given
 	Token                         int // of tokens
@@ -181,16 +182,16 @@ func (s script) String() string {
 // A draw is how often a script does what, in parts of all.
 type draw map[do]int
 
-var usually = draw{doPush: 8, doClaim: 10, doNext: 12, doBeat: 11, doComplete: 4, doFail: 8, doRelease: 5, doInterrupt: 5, doResume: 3,
-	doCancel: 2, doReject: 1, doAct: 13, doRevoke: 1, doReap: 7, doDue: 4, doPrune: 1, doPass: 16}
+var usually = draw{doPush: 22, doClaim: 20, doNext: 20, doBeat: 30, doComplete: 6, doFail: 14, doRelease: 12, doInterrupt: 12, doResume: 8,
+	doCancel: 3, doReject: 1, doAct: 36, doRevoke: 1, doReap: 10, doDue: 6, doPrune: 1, doPass: 26}
 
 func (d draw) op(r *rand.Rand) op {
-	kinds := make([]do, 0, 128)
+	kinds := make([]do, 0, 256)
 	for kind, parts := range d {
 		kinds = append(kinds, slices.Repeat([]do{kind}, parts)...)
 	}
 	slices.Sort(kinds)
-	o := op{Do: kinds[r.IntN(len(kinds))], Todo: r.IntN(4), Who: []int{0, 0, 1, 1, 2, 3, 4}[r.IntN(7)]}
+	o := op{Do: kinds[r.IntN(len(kinds))], Todo: r.IntN(4), Who: []int{0, 0, 0, 0, 1, 1, 1, 2, 3, 4}[r.IntN(10)], Aim: r.IntN(4) > 0}
 	half := func() bool { return r.IntN(2) == 0 }
 	switch o.Do {
 	case doPush:
@@ -283,13 +284,58 @@ func (o op) plainer() []func(op) op {
 		func(o op) op { o.After = 0; return o },
 		func(o op) op { o.Token = 0; return o },
 		func(o op) op { o.Who = 0; return o },
-		func(o op) op { o.Todo = 0; return o },
+		func(o op) op { o.Todo, o.Aim = 0, false; return o },
 		func(o op) op { o.Max = min(o.Max, 2); return o },
 		func(o op) op { o.Time = min(o.Time, 3); return o },
 	}
 }
 
-// deadlines are the instants at which something becomes possible.
+// targets are the todos to which a call may do something, or all, the oldest first.
+func (w *world) targets(c call) (found []int) {
+	for i, tr := range w.trails {
+		if !c.Aim || w.mayDo(c, tr) {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+// mayDo says whether a call is not bound to be refused, its token aside.
+func (w *world) mayDo(c call, tr *trail) bool {
+	state, held, byHuman := tr.Todo.State, tr.open() != nil, tr.open() != nil && tr.open().EndpointID == nil
+	claimable := state == queue.StatePending || w.lapsed(tr) || w.due(tr)
+	if c.Do == doAct {
+		switch c.action() {
+		case queue.ActionClaim:
+			return tr.Todo.HumanID == c.human && claimable
+		case queue.ActionRetry:
+			return tr.Todo.HumanID == c.human && state == queue.StateFailed
+		case queue.ActionCancel:
+			return tr.Todo.HumanID == c.human && live(tr.Todo)
+		default:
+			return tr.Todo.HumanID == c.human && byHuman
+		}
+	}
+	if tr.Todo.EndpointID != c.endpoint.ID {
+		return false
+	}
+	switch c.Do {
+	case doClaim:
+		return claimable
+	case doReject:
+		return state == queue.StatePending
+	case doResume:
+		return interrupted(state)
+	case doCancel:
+		return live(tr.Todo)
+	case doInterrupt:
+		return state == queue.StateClaimed && !byHuman
+	default:
+		return held && !byHuman
+	}
+}
+
+// nextDeadline is the next instant at which something becomes possible.
 func (w *world) nextDeadline() time.Time {
 	next := w.now.Add(time.Minute)
 	found := false
