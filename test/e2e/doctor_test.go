@@ -2,6 +2,9 @@ package e2e
 
 import (
 	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -106,5 +109,27 @@ func TestDoctor_NamesTheStepThatFails(t *testing.T) {
 	}
 	if spans := c.trail(foreign).Spans; len(spans) != 0 {
 		t.Errorf("%d spans were stored on another endpoint's todo", len(spans))
+	}
+}
+
+// What vend prints is pasted into a shell as it stands; the doctor started there finds address and credential in it.
+func TestVend_TheBlockThatItPrintsGetsSpansThrough(t *testing.T) {
+	t.Parallel()
+	c := start(t)
+	printed, errs, err := c.cli("endpoint", "vend", "my bot", "--agent", "claude-code")
+	if err != nil {
+		t.Fatal(err, errs)
+	}
+	var exports []string
+	for line := range strings.SplitSeq(printed, "\n") {
+		if strings.HasPrefix(line, "export ") {
+			exports = append(exports, line)
+		}
+	}
+	shell := exec.Command("sh", "-e", "-c", strings.Join(exports, "\n")+"\n"+
+		filepath.Join(bin, "switchboard")+` doctor "$OTEL_EXPORTER_OTLP_ENDPOINT"`)
+	shell.Env, shell.Dir = append(environment(), "SWITCHBOARD_DATA_DIR="+c.dir), os.TempDir()
+	if out, err := shell.CombinedOutput(); err != nil || !strings.Contains(string(out), "it came back unbound") {
+		t.Errorf("%v: %s", err, out)
 	}
 }
