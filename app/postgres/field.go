@@ -21,6 +21,20 @@ func Field(err error) zap.Field {
 	return zap.String("error", fmt.Sprintf("%T", rootOf(err)))
 }
 
+// Hide returns err with the text of Field in place of its own, for whoever logs or answers what it is given. What it
+// wraps can still be found in it.
+func Hide(err error) error {
+	if err == nil {
+		return nil
+	}
+	return hidden{err}
+}
+
+type hidden struct{ error }
+
+func (h hidden) Error() string { return Field(h.error).String }
+func (h hidden) Unwrap() error { return h.error }
+
 // rootOf unwraps to the innermost error: its type tells what happened, its text could quote a value.
 func rootOf(err error) error {
 	for {

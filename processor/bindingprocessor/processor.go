@@ -97,6 +97,7 @@ func (b *bindingProcessor) bind(ctx context.Context, endpoint uuid.UUID, request
 // failed says what a failure of the store means for the request: worth a retry, or never (decisions.md 3). It
 // logs the cause, because nobody behind it does.
 func (b *bindingProcessor) failed(ctx context.Context, err error, spans int) error {
+	err = postgres.Hide(err) // a stock receiver answers with it
 	if postgres.Unavailable(err) {
 		ledger.FromContext(ctx).Unavailable()
 		b.log.Warn("spans could not be bound now; the producer is told to send them again", postgres.Field(err), zap.Int("spans", spans))

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
 )
 
 func (r *traffic) sql(statement string) {
@@ -46,7 +48,7 @@ func (r *traffic) refusingStore() {
 	claim["request_id"] = r.secrets.canary("request id") + "refused"
 	push["idempotency_key"] = r.secrets.canary("idempotency key") + "held"
 	held := r.push(push)
-	lease, _ := r.claim(held, claim)
+	lease, traceparent := r.claim(held, claim)
 	r.sql(`CREATE FUNCTION spill_row() RETURNS trigger LANGUAGE plpgsql AS
 		$$ BEGIN RAISE EXCEPTION 'refused: %', NEW::text USING DETAIL = NEW::text, HINT = NEW::text; END $$`)
 	for _, table := range []string{"todos", "todo_attempts", "todo_activity", "todo_spans"} {
@@ -62,6 +64,9 @@ func (r *traffic) refusingStore() {
 	push["idempotency_key"] = r.secrets.canary("idempotency key") + "new"
 	r.broken("push", http.StatusInternalServerError, r.c.api(r.human, http.MethodPost, "/endpoints/"+r.vended.Slug+"/todos", push))
 	r.broken("a human's claim", http.StatusInternalServerError, r.c.api(r.human, http.MethodPost, "/todos/"+waiting+"/claim", nil))
+	spans := r.spans(traceOf(r.t, traceparent))
+	spans.ResourceSpans().At(0).ScopeSpans().At(0).Spans().At(0).SetSpanID(pcommon.SpanID{1, 2, 3})
+	r.broken("spans", http.StatusInternalServerError, export(r.t, r.vended, "protobuf", spans))
 	for _, table := range []string{"todos", "todo_attempts", "todo_activity", "todo_spans"} {
 		r.sql(`DROP TRIGGER spill ON ` + table)
 	}
