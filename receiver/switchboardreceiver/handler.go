@@ -10,8 +10,6 @@ import (
 	"go.opentelemetry.io/collector/client"
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumererror"
-	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
-	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
@@ -30,6 +28,7 @@ type handler struct {
 	owner  owner
 	next   consumer.Traces
 	report *receiverhelper.ObsReport
+	memory *memory
 	log    *zap.Logger
 }
 
@@ -95,24 +94,25 @@ func (h *handler) answer(r *request) answer {
 		return refused.answer(r.encoding)
 	}
 	limits := h.owner.Settings().Values(r.Context())
+	body, weight, refused := r.read(signal, limits)
+	if refused != nil {
+		return refused.answer(r.encoding)
+	}
+	free, ok := h.memory.take(r.Context(), weight.bytes)
+	if !ok {
+		return refusedUnavailable.answer(r.encoding)
+	}
+	defer free()
 	switch signal {
 	case logs:
-		export := plogotlp.NewExportRequest()
-		if refused := r.decode(export, limits); refused != nil {
-			return refused.answer(r.encoding)
-		}
-		return logsAnswer(r.encoding, export.Logs().LogRecordCount())
+		return r.countLogs(body, weight)
 	case metrics:
-		export := pmetricotlp.NewExportRequest()
-		if refused := r.decode(export, limits); refused != nil {
-			return refused.answer(r.encoding)
-		}
-		return metricsAnswer(r.encoding, export.Metrics().DataPointCount())
+		return r.countMetrics(body, weight)
 	}
 
 	export := ptraceotlp.NewExportRequest()
-	if refused := r.decode(export, limits); refused != nil {
-		return refused.answer(r.encoding)
+	if !r.decode(export, body) {
+		return refusedDecode.answer(r.encoding)
 	}
 	r.spans = export.Traces().SpanCount()
 	if limit := limits[settings.OTLPMaxSpansPerRequest]; r.spans > limit {
@@ -175,38 +175,6 @@ func (h *handler) authenticate(r *request) (*identity.Endpoint, *refusal) {
 		r.cause = err
 		return nil, refusedInternal
 	}
-}
-
-// exportRequest is the request message of any signal.
-type exportRequest interface {
-	UnmarshalProto([]byte) error
-	UnmarshalJSON([]byte) error
-}
-
-// decode reads the body into export. The decoder's error quotes the body, so it goes nowhere.
-func (r *request) decode(export exportRequest, limits settings.Values) *refusal {
-	if _, ok := encodingOf(r.Header); !ok {
-		return refusedType
-	}
-	compressed, ok := gzipped(r.Header)
-	if !ok {
-		return refusedCoding
-	}
-	body, refused := readBody(r.w, r.Request, compressed, int64(limits[settings.OTLPMaxRequestBytes]))
-	if refused != nil {
-		return refused
-	}
-	if r.encoding == protobufEncoding {
-		if export.UnmarshalProto(body) != nil {
-			return refusedDecode
-		}
-		return nil
-	}
-	document, ok := prepareJSON(body)
-	if !ok || export.UnmarshalJSON(document) != nil {
-		return refusedDecode
-	}
-	return nil
 }
 
 // store hands the spans to the pipeline and answers from the ledger: when the exporter has committed, whatever else

@@ -13,8 +13,8 @@ const (
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// prepareJSON makes an OTLP/JSON document fit for pdata's decoder, in place, and reports whether it is one: a single
-// object with balanced brackets within the limits, and nothing after it. Everything else about the syntax is the
+// prepareJSON makes an OTLP/JSON document fit for pdata's decoder, in place, weighs it, and reports whether it is one: a
+// single object with balanced brackets within the limits, and nothing after it. Everything else about the syntax is the
 // decoder's to check. What the decoder cannot take by itself:
 //
 //   - null for a number, an enum, a boolean or an id, which ProtoJSON allows everywhere: the member is renamed to one
@@ -22,10 +22,13 @@ var byteOrderMark = []byte("\xef\xbb\xbf")
 //   - a member with an empty name, at which it would stop in the middle of the object: refused;
 //   - text after the document, which it does not look at: refused;
 //   - a byte-order mark: removed.
-func prepareJSON(doc []byte) ([]byte, bool) {
+//
+// The weight counts each object, and each element of an array whatever it is: the decoder makes a span of every element
+// of spans before it looks at it.
+func prepareJSON(doc []byte) (document []byte, w weight, ok bool) {
 	doc = bytes.Trim(bytes.TrimPrefix(doc, byteOrderMark), " \t\r\n")
 	if len(doc) == 0 || doc[0] != '{' {
-		return nil, false
+		return nil, w, false
 	}
 	var (
 		open       [maxBrackets]byte
@@ -33,6 +36,9 @@ func prepareJSON(doc []byte) ([]byte, bool) {
 		objects    int       // how many of open are objects
 		attributes = -1      // depth of the outermost list of attributes we are in
 		outside    int       // objects around that list
+		spans      = -1      // depth of the list of spans we are in
+		values     int       // objects, and elements of arrays
+		items      int       // elements of spans
 		from, to   int       // the last string, without its quotes
 		previous   = byte(0) // the last byte that was no space, of a string its quote
 	)
@@ -44,12 +50,19 @@ func prepareJSON(doc []byte) ([]byte, bool) {
 		case '"':
 			from, to = i+1, endOfString(doc, i+1)
 			if to < 0 {
-				return nil, false
+				return nil, w, false
 			}
 			i = to
+		case ',':
+			if open[depth-1] == '[' {
+				values++
+				if depth-1 == spans {
+					items++
+				}
+			}
 		case ':':
 			if previous == '"' && from == to {
-				return nil, false
+				return nil, w, false
 			}
 		case 'n':
 			if previous == ':' {
@@ -59,25 +72,31 @@ func prepareJSON(doc []byte) ([]byte, bool) {
 			}
 		case '{', '[':
 			if depth == maxBrackets {
-				return nil, false
+				return nil, w, false
+			}
+			if c == '[' || previous == ':' {
+				values++ // of an array its first element
 			}
 			if c == '{' {
 				objects++
+			} else if spans < 0 && previous == ':' && string(doc[from:to]) == "spans" {
+				spans = depth
+				items++
 			} else if attributes < 0 && previous == ':' && string(doc[from:to]) == "attributes" {
 				attributes, outside = depth, objects
 			}
 			if attributes >= 0 && objects-outside > maxValueDepth {
-				return nil, false
+				return nil, w, false
 			}
 			open[depth] = c
 			depth++
 		case '}', ']':
 			depth--
 			if open[depth] != c-2 { // in ASCII a bracket closes two after it opens
-				return nil, false
+				return nil, w, false
 			}
 			if depth == 0 {
-				return doc, i == len(doc)-1
+				return doc, weight{items, 2*int64(len(doc)) + bytesPerValue*int64(values)}, i == len(doc)-1
 			}
 			if c == '}' {
 				objects--
@@ -85,10 +104,13 @@ func prepareJSON(doc []byte) ([]byte, bool) {
 			if depth == attributes {
 				attributes = -1
 			}
+			if depth == spans {
+				spans = -1
+			}
 		}
 		previous = c
 	}
-	return nil, false
+	return nil, w, false
 }
 
 // endOfString returns the index of the quote that ends the string beginning at i, -1 when there is none.

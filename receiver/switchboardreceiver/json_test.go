@@ -225,7 +225,7 @@ func TestNesting_MegabytesOfBracketsAreRefused(t *testing.T) {
 		// pdata takes a bracket that closes nothing for an empty element; whoever only counted would see no depth here.
 		"brackets that close nothing": wrappedBefore + `{"attributes":[{"value":` + strings.Repeat(`{"arrayValue":{"values":[},},},`, opened) + `{}}]}` + wrappedAfter,
 	} {
-		if _, ok := prepareJSON([]byte(body)); ok {
+		if _, _, ok := prepareJSON([]byte(body)); ok {
 			t.Errorf("%s: would reach the decoder", name)
 		}
 		if got := b.do(post(tracesPath, "application/json", []byte(body))).StatusCode; got != http.StatusBadRequest {

@@ -47,7 +47,7 @@ func (r *tracesReceiver) Start(ctx context.Context, host component.Host) error {
 	if err != nil {
 		return err
 	}
-	h := r.drain.wrap(&handler{owner: owner, next: r.next, report: r.report, log: r.set.Logger})
+	h := r.drain.wrap(&handler{owner: owner, next: r.next, report: r.report, memory: newMemory(), log: r.set.Logger})
 	if !r.cfg.HTTP.HasValue() {
 		r.unmount = owner.Mount(prefix, h)
 		return nil
