@@ -20,9 +20,9 @@ var long = os.Getenv("SWITCHBOARD_LONG") != ""
 // The store and the model agree on every answer, every row and every counter, whatever many workers,
 // humans, background passes and the clock do, one after the other.
 func TestModel_AnyInterleaving(t *testing.T) {
-	scripts := 60
+	scripts := 150
 	if long {
-		scripts = 500
+		scripts = 2000
 	}
 	newRig(t).check(usually, scripts, 40, 1)
 }
@@ -30,9 +30,9 @@ func TestModel_AnyInterleaving(t *testing.T) {
 // Of two calls at the same instant, on two connections, one comes first: what both answer and what is left
 // behind is what some order of them leads to. A call that skips what another has locked may miss that todo.
 func TestModel_TwoCallsAtOnceHappenInSomeOrder(t *testing.T) {
-	scripts := 60
+	scripts := 150
 	if long {
-		scripts = 500
+		scripts = 2000
 	}
 	newRig(t).check(usually, scripts, 30, 2)
 }
