@@ -50,8 +50,8 @@ func heldArgs(ep *identity.Endpoint, id uuid.UUID, leaseToken *string, more ...a
 // A heartbeat without a ttl renews the last one asked for in this attempt and never moves the lease back.
 // An interrupted todo's lease is not touched: only the time of the heartbeat is kept. The note is written
 // in the same statement, unless the attempt holds as many as it may; where the todo's log is full, its
-// oldest note goes, else its oldest ring. What another heartbeat removed while this one waited for it is not
-// counted again: the log is one over its cap then, until the next entry.
+// oldest note goes, else its oldest ring. It is locked, because the statement's snapshot may still show one that
+// went while this heartbeat waited for its turn: the next one goes instead.
 const heartbeatSQL = held + `,
 	note AS (
 		SELECT $7::text IS NOT NULL AND held.notes < $9 AS kept, $7::text IS NOT NULL AND held.notes >= $9 AS dropped
@@ -61,6 +61,7 @@ const heartbeatSQL = held + `,
 		WHERE v.kind IN ('note', 'rung')
 		ORDER BY v.kind = 'note' DESC, v.seq
 		LIMIT (SELECT CASE WHEN note.kept THEN greatest(0, held.entries + 1 - $11::integer) ELSE 0 END FROM held, note)
+		FOR UPDATE OF v
 	), pruned AS (
 		DELETE FROM todo_activity v USING victims WHERE v.todo_id = victims.todo_id AND v.seq = victims.seq
 		RETURNING v.seq
