@@ -11,7 +11,6 @@ import (
 	"go.opentelemetry.io/collector/consumer"
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/pdata/ptrace"
-	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"go.opentelemetry.io/collector/receiver/receiverhelper"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -20,7 +19,6 @@ import (
 	"github.com/switchboard-otel/switchboard/app/ingest"
 	"github.com/switchboard-otel/switchboard/app/ledger"
 	"github.com/switchboard-otel/switchboard/app/postgres"
-	"github.com/switchboard-otel/switchboard/app/settings"
 )
 
 // handler answers every request below /otlp/, each exactly once.
@@ -94,34 +92,16 @@ func (h *handler) answer(r *request) answer {
 		return refused.answer(r.encoding)
 	}
 	limits := h.owner.Settings().Values(r.Context())
-	body, weight, refused := r.read(signal, limits)
+	body, refused := h.receive(r, endpoint.ID, limits)
 	if refused != nil {
 		return refused.answer(r.encoding)
 	}
-	free, ok := h.memory.take(r.Context(), weight.bytes)
-	if !ok {
-		return refusedUnavailable.answer(r.encoding)
+	spans, free, answered := h.decode(r, signal, body, limits)
+	if answered != nil {
+		return *answered
 	}
 	defer free()
-	switch signal {
-	case logs:
-		return r.countLogs(body, weight)
-	case metrics:
-		return r.countMetrics(body, weight)
-	}
-
-	export := ptraceotlp.NewExportRequest()
-	if !r.decode(export, body) {
-		return refusedDecode.answer(r.encoding)
-	}
-	r.spans = export.Traces().SpanCount()
-	if limit := limits[settings.OTLPMaxSpansPerRequest]; r.spans > limit {
-		return refusedSpans(limit).answer(r.encoding)
-	}
-	if r.spans == 0 {
-		return fullSuccess(r.encoding)
-	}
-	return h.store(r, endpoint, export.Traces())
+	return h.store(r, endpoint, spans)
 }
 
 // admit decides everything that is decided before the body is touched, in the order of decisions.md 1, and returns

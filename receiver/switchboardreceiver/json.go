@@ -22,9 +22,6 @@ var byteOrderMark = []byte("\xef\xbb\xbf")
 //   - a member with an empty name, at which it would stop in the middle of the object: refused;
 //   - text after the document, which it does not look at: refused;
 //   - a byte-order mark: removed.
-//
-// The weight counts each object, and each element of an array whatever it is: the decoder makes a span of every element
-// of spans before it looks at it.
 func prepareJSON(doc []byte) (document []byte, w weight, ok bool) {
 	doc = bytes.Trim(bytes.TrimPrefix(doc, byteOrderMark), " \t\r\n")
 	if len(doc) == 0 || doc[0] != '{' {
@@ -32,13 +29,11 @@ func prepareJSON(doc []byte) (document []byte, w weight, ok bool) {
 	}
 	var (
 		open       [maxBrackets]byte
-		depth      int       // of open
-		objects    int       // how many of open are objects
-		attributes = -1      // depth of the outermost list of attributes we are in
-		outside    int       // objects around that list
-		spans      = -1      // depth of the list of spans we are in
-		values     int       // objects, and elements of arrays
-		items      int       // elements of spans
+		depth      int  // of open
+		objects    int  // how many of open are objects
+		attributes = -1 // depth of the outermost list of attributes we are in
+		outside    int  // objects around that list
+		scale      jsonScale
 		from, to   int       // the last string, without its quotes
 		previous   = byte(0) // the last byte that was no space, of a string its quote
 	)
@@ -54,12 +49,7 @@ func prepareJSON(doc []byte) (document []byte, w weight, ok bool) {
 			}
 			i = to
 		case ',':
-			if open[depth-1] == '[' {
-				values++
-				if depth-1 == spans {
-					items++
-				}
-			}
+			scale.comma(depth - 1)
 		case ':':
 			if previous == '"' && from == to {
 				return nil, w, false
@@ -74,14 +64,13 @@ func prepareJSON(doc []byte) (document []byte, w weight, ok bool) {
 			if depth == maxBrackets {
 				return nil, w, false
 			}
-			if c == '[' || previous == ':' {
-				values++ // of an array its first element
+			if previous == ':' {
+				scale.member(depth, c, doc[from:to])
+			} else {
+				scale.element(depth, c)
 			}
 			if c == '{' {
 				objects++
-			} else if spans < 0 && previous == ':' && string(doc[from:to]) == "spans" {
-				spans = depth
-				items++
 			} else if attributes < 0 && previous == ':' && string(doc[from:to]) == "attributes" {
 				attributes, outside = depth, objects
 			}
@@ -96,16 +85,14 @@ func prepareJSON(doc []byte) (document []byte, w weight, ok bool) {
 				return nil, w, false
 			}
 			if depth == 0 {
-				return doc, weight{items, 2*int64(len(doc)) + bytesPerValue*int64(values)}, i == len(doc)-1
+				scale.bytes += 2 * int64(len(doc))
+				return doc, scale.weight, i == len(doc)-1
 			}
 			if c == '}' {
 				objects--
 			}
 			if depth == attributes {
 				attributes = -1
-			}
-			if depth == spans {
-				spans = -1
 			}
 		}
 		previous = c

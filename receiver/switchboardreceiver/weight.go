@@ -2,9 +2,6 @@ package switchboardreceiver
 
 import "google.golang.org/protobuf/encoding/protowire"
 
-// bytesPerValue is what a value of a JSON document takes at most when it is decoded: a span does.
-const bytesPerValue = 256
-
 // weight is what can be said of a request before it is decoded.
 type weight struct {
 	items int   // spans, log records or data points; of a JSON document spans alone
