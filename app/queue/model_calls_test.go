@@ -140,19 +140,9 @@ func (w *world) next(c call, got answer) answer {
 	if a, repeated := w.repeated(c, got); repeated {
 		return a
 	}
-	queues := c.endpoint.Queues
-	if c.Lane != 0 {
-		queues = []string{c.queue()}
-	}
-	mine := func(tr *trail) bool {
-		return tr.Todo.EndpointID == c.endpoint.ID && slices.Contains(queues, tr.Todo.Queue) && !w.skip[tr.Todo.ID]
-	}
-	pending := func(tr *trail) bool { return tr.Todo.State == queue.StatePending && mine(tr) }
+	mine, pending := w.nextMay(c)
+	w.prepareNext(c)
 	found := w.all(pending)
-	if len(found) == 0 {
-		w.requeue(&c.endpoint.ID)
-		found = w.all(pending)
-	}
 	if len(found) > 0 {
 		tr := w.oldestOrHinted(hintKey{c.endpoint.ID, c.lane()}, found, got)
 		return w.opened(tr, c, got)
@@ -163,6 +153,25 @@ func (w *world) next(c call, got answer) answer {
 	}
 	w.end(lapsed[0], "lease_expired", "requeued", said{})
 	return w.opened(lapsed[0], c, got)
+}
+
+// nextMay says which todos a claim_next may claim, and which it claims first.
+func (w *world) nextMay(c call) (mine, pending func(*trail) bool) {
+	queues := c.endpoint.Queues
+	if c.Lane != 0 {
+		queues = []string{c.queue()}
+	}
+	mine = func(tr *trail) bool {
+		return tr.Todo.EndpointID == c.endpoint.ID && slices.Contains(queues, tr.Todo.Queue) && !w.skip[tr.Todo.ID]
+	}
+	return mine, func(tr *trail) bool { return tr.Todo.State == queue.StatePending && mine(tr) }
+}
+
+// prepareNext is the first half of a claim_next that finds nothing pending: due retries become so.
+func (w *world) prepareNext(c call) {
+	if _, pending := w.nextMay(c); len(w.all(pending)) == 0 {
+		w.requeue(&c.endpoint.ID)
+	}
 }
 
 // oldestOrHinted is the oldest, or the oldest behind the place of the last claim: an older todo that came
@@ -194,6 +203,9 @@ func (w *world) held(c call) (*trail, *attemptRow, string) {
 	open := tr.open()
 	if open == nil || *tr.Todo.Owner != ownerOf(c.endpoint) || !open.admits(c.token) {
 		return nil, nil, "conflict"
+	}
+	if w.skip[c.id] && open.ClaimedAt.Equal(w.now) {
+		return nil, nil, "conflict" // it came for the attempt before, which ended while it waited
 	}
 	return tr, open, ""
 }

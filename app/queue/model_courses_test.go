@@ -49,17 +49,17 @@ func (r *rig) courses(calls []call, got []answer) iter.Seq[course] {
 			yield(c)
 			return
 		}
-		var orders = [][2]int{{0, 1}, {1, 0}}
+		orders := [][2]int{{0, 1}, {1, 0}}
 		for _, order := range orders {
-			if !yield(r.course(calls, got, order, 0, nil, false)) {
+			if !yield(r.course(calls, got, order, lapse{})) {
 				return
 			}
 		}
 		for _, order := range orders {
 			for turn, j := range order {
 				for _, skip := range subsets(r.touched(calls[1-j], got[1-j])) {
-					for _, onlyClaims := range []bool{false, true} {
-						if !yield(r.course(calls, got, order, turn, skip, onlyClaims)) {
+					for _, halves := range []bool{false, true} {
+						if !yield(r.course(calls, got, order, lapse{turn, skip, halves, false})) || !yield(r.course(calls, got, order, lapse{turn, skip, halves, true})) {
 							return
 						}
 					}
@@ -69,13 +69,24 @@ func (r *rig) courses(calls []call, got []answer) iter.Seq[course] {
 	}
 }
 
-// course makes calls in an order, where the call whose turn it is skips some todos.
-func (r *rig) course(calls []call, got []answer, order [2]int, skips int, skip map[uuid.UUID]bool, onlyClaims bool) course {
-	c := course{fmt.Sprintf("call %d first", order[0]+1), len(skip) == 0, r.model.clone(), make([]answer, 2)}
+// lapse is how a call may do less than it would alone, because of the one at the same instant.
+type lapse struct {
+	turn       int                // of the call that skips
+	skip       map[uuid.UUID]bool // what it finds locked
+	halves     bool               // a claim_next as second call made due retries pending before the first call
+	onlyClaims bool               // it found them locked only when it came to claim
+}
+
+// course makes calls in an order.
+func (r *rig) course(calls []call, got []answer, order [2]int, l lapse) course {
+	c := course{fmt.Sprintf("call %d first", order[0]+1), l.skip == nil, r.model.clone(), make([]answer, 2)}
 	c.world.crowded = true
+	if second := calls[order[1]]; l.halves && second.Do == doNext {
+		c.world.prepareNext(second)
+	}
 	for turn, j := range order {
-		if turn == skips {
-			c.world.skip, c.world.onlyClaims = skip, onlyClaims
+		if turn == l.turn {
+			c.world.skip, c.world.onlyClaims = l.skip, l.onlyClaims
 		}
 		c.want[j] = c.world.apply(calls[j], got[j])
 		c.world.skip, c.world.onlyClaims = nil, false
@@ -83,7 +94,7 @@ func (r *rig) course(calls []call, got []answer, order [2]int, skips int, skip m
 	return c
 }
 
-// subsets are all but the empty one.
+// subsets begin with the empty one.
 func subsets(ids map[uuid.UUID]bool) (all []map[uuid.UUID]bool) {
 	all = []map[uuid.UUID]bool{{}}
 	for id := range ids {
@@ -93,7 +104,7 @@ func subsets(ids map[uuid.UUID]bool) (all []map[uuid.UUID]bool) {
 			all = append(all, with)
 		}
 	}
-	return all[1:]
+	return all
 }
 
 // touched is what a call may hold a lock on: the todo it names, and what it changes.
