@@ -23,6 +23,13 @@ type cost struct {
 func (c cost) cpuPerUnit() float64 { return float64(c.cpu.Nanoseconds()) / 1000 / float64(c.units) }
 func (c cost) rate() float64       { return float64(c.units) / c.wall.Seconds() }
 
+// detail says what a comparison's ratio was made of, and what the wall clock said.
+func detail(a, b [pairs]cost) string {
+	return fmt.Sprintf("CPU %.0f us against %.0f us; rate %.0f/s against %.0f/s, ratio %.2f",
+		medianOf(a, cost.cpuPerUnit), medianOf(b, cost.cpuPerUnit),
+		medianOf(a, cost.rate), medianOf(b, cost.rate), medianRatio(a, b, cost.rate))
+}
+
 // spend measures run: the CPU of this process and of the server's processes for one database. What the
 // server does for all databases, such as checkpoints, vacuum and writing the log of another's commit, is in
 // neither side's figure.

@@ -29,7 +29,7 @@ func benchHeartbeatHOT(ctx context.Context, srv *server, out *report) error {
 	if err != nil {
 		return err
 	}
-	if err := p.fill(ctx, ep, hotTodos); err != nil {
+	if err := p.fill(ctx, ep, hotTodos, issuePayload); err != nil {
 		return err
 	}
 	ids := make([]uuid.UUID, hotTodos)

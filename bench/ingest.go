@@ -38,18 +38,16 @@ func benchHeartbeatUnderIngest(ctx context.Context, srv *server, out *report) er
 	if err != nil {
 		return err
 	}
-	if err := p.fill(ctx, ep, 1+ingestWriters); err != nil {
+	if err := p.fill(ctx, ep, 1, issuePayload); err != nil {
 		return err
 	}
-	held := make([]uuid.UUID, 1+ingestWriters)
-	for i := range held {
-		if held[i], err = p.claim(ctx, ep); err != nil {
-			return err
-		}
+	todo, err := p.claim(ctx, ep)
+	if err != nil {
+		return err
 	}
-	alone := func() (time.Duration, error) { return p.beatP95(ctx, ep, held[0]) }
+	alone := func() (time.Duration, error) { return p.beatP95(ctx, ep, todo) }
 	under := func() (time.Duration, error) {
-		return p.whileIngesting(ctx, ep, held[0], alone)
+		return p.whileIngesting(ctx, ep, todo, alone)
 	}
 	if _, err := alone(); err != nil { // plans are made
 		return err

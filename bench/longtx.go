@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/jackc/pgx/v5"
 
@@ -27,7 +26,7 @@ func benchLongTransaction(ctx context.Context, srv *server, out *report) error {
 		if err != nil {
 			return nil, nil, err
 		}
-		if err := p.fill(ctx, ep, claimedBefore+pairs*longTxUnits+claimReady); err != nil {
+		if err := p.fill(ctx, ep, claimedBefore+pairs*longTxUnits+claimReady, issuePayload); err != nil {
 			return nil, nil, err
 		}
 		return p, ep, srv.settle(ctx, p.name)
@@ -73,8 +72,6 @@ func benchLongTransaction(ctx context.Context, srv *server, out *report) error {
 		return err
 	}
 	out.figure("T9", "claim rate under a long transaction / without", medianRatio(b, a, cost.cpuPerUnit), atLeast(0.8),
-		fmt.Sprintf("CPU %.0f us against %.0f us; rate %.0f/s against %.0f/s, ratio %.2f",
-			medianOf(a, cost.cpuPerUnit), medianOf(b, cost.cpuPerUnit),
-			medianOf(a, cost.rate), medianOf(b, cost.rate), medianRatio(a, b, cost.rate)))
+		detail(a, b))
 	return nil
 }

@@ -57,7 +57,10 @@ func measure(ctx context.Context, only string) (err error) {
 	out.environment(srv)
 	for _, b := range chosen {
 		if err := b.run(ctx, srv, out); err != nil {
-			return fmt.Errorf("%s: %w", strings.Join(b.ids, ", "), err)
+			out.failed(b.ids, err)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 	}
 	out.environment(srv)

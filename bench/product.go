@@ -17,9 +17,6 @@ import (
 	"github.com/switchboard-otel/switchboard/app/typeid"
 )
 
-// payload is what a todo and a job carry.
-const payload = `{"repository":"example/service","issue":4711,"title":"retry on 502","labels":["bug","p2"]}`
-
 // product is Switchboard on a database of its own.
 type product struct {
 	*postgres.DB
@@ -65,7 +62,7 @@ func (p *product) vend(ctx context.Context, name string) (*identity.Endpoint, er
 }
 
 // fill puts n pending todos on an endpoint. It writes the rows that Push writes, many at a time.
-func (p *product) fill(ctx context.Context, ep *identity.Endpoint, n int) error {
+func (p *product) fill(ctx context.Context, ep *identity.Endpoint, n int, payload string) error {
 	ids := make([]uuid.UUID, n)
 	for i := range ids {
 		ids[i] = typeid.New()

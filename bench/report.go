@@ -35,7 +35,12 @@ func (r *report) figure(id, what string, value float64, t target, detail string)
 		verdict = "MISSED"
 	}
 	line := fmt.Sprintf("%-4s %s: %.2f%s (target %s %g%s) %s", id, what, value, t.unit, t.relation, t.bound, t.unit, verdict)
-	fmt.Fprintf(r.w, "%-78s  %s\n", line, detail)
+	fmt.Fprintf(r.w, "%-104s  %s\n", line, detail)
+}
+
+// failed says that figures could not be measured. The others are measured all the same.
+func (r *report) failed(ids []string, err error) {
+	fmt.Fprintf(r.w, "%-4s could not be measured: %v\n", strings.Join(ids, ", "), err)
 }
 
 // environment says on what the figures were measured, and how busy the machine is besides.

@@ -24,15 +24,11 @@ type riverQueue struct {
 	exec   riverdriver.Executor
 }
 
-// job carries what a todo carries.
-type job struct {
-	Repository string   `json:"repository"`
-	Issue      int      `json:"issue"`
-	Title      string   `json:"title"`
-	Labels     []string `json:"labels"`
-}
+// job carries a todo's payload as its arguments.
+type job struct{ payload string }
 
-func (job) Kind() string { return "work" }
+func (job) Kind() string                   { return "work" }
+func (j job) MarshalJSON() ([]byte, error) { return []byte(j.payload), nil }
 
 func (s *server) newRiver(ctx context.Context, name string, conns int32) (*riverQueue, error) {
 	url, err := s.database(ctx, name)
@@ -64,13 +60,10 @@ func (s *server) newRiver(ctx context.Context, name string, conns int32) (*river
 }
 
 // fill puts n available jobs on a queue.
-func (r *riverQueue) fill(ctx context.Context, queue string, n int) error {
+func (r *riverQueue) fill(ctx context.Context, queue string, n int, payload string) error {
 	params := make([]river.InsertManyParams, n)
 	for i := range params {
-		params[i] = river.InsertManyParams{
-			Args:       job{"example/service", 4711, "retry on 502", []string{"bug", "p2"}},
-			InsertOpts: &river.InsertOpts{Queue: queue},
-		}
+		params[i] = river.InsertManyParams{Args: job{payload}, InsertOpts: &river.InsertOpts{Queue: queue}}
 	}
 	_, err := r.client.InsertManyFast(ctx, params)
 	return err
