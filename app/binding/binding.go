@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/switchboard-otel/switchboard/app/queue"
 	"github.com/switchboard-otel/switchboard/app/spans"
 )
 
@@ -32,11 +31,7 @@ type TodoRef struct {
 
 // Known is what the store knows about the traces and todos of one request, all of it within the owner scope
 // of the endpoint that sent it.
-type Known struct {
-	*queue.Resolution
-	Traces map[[16]byte]spans.Binding // what earlier requests taught, and the minted traces of pruned attempts
-	Homes  map[spans.Key]uuid.UUID    // of spans stored already, as far as the caller's trace leaves a choice
-}
+type Known struct{ *spans.Resolution }
 
 // Rule is what bound a span.
 type Rule int
@@ -147,7 +142,7 @@ func (k Known) earlier(f Facts, taught map[[16]byte]uuid.UUID) Decision {
 // chooseAttempt finds the attempt of a todo that a span belongs to: the one it names, else the one that was
 // running when it started, else the latest, else none. A number beyond the todo's attempts is as if it were
 // absent; one of a pruned attempt is kept (decisions.md 18).
-func chooseAttempt(f Facts, attempts []queue.AttemptWindow) int {
+func chooseAttempt(f Facts, attempts []spans.AttemptWindow) int {
 	if len(attempts) == 0 {
 		return 0
 	}
@@ -166,6 +161,6 @@ func chooseAttempt(f Facts, attempts []queue.AttemptWindow) int {
 }
 
 // contains reports whether an attempt ran at t. Both ends belong to it, and an open one has no end.
-func contains(a queue.AttemptWindow, t time.Time) bool {
+func contains(a spans.AttemptWindow, t time.Time) bool {
 	return !t.Before(a.ClaimedAt) && (a.EndedAt == nil || !t.After(*a.EndedAt))
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/switchboard-otel/switchboard/app/binding"
-	"github.com/switchboard-otel/switchboard/app/queue"
 	"github.com/switchboard-otel/switchboard/app/spans"
 )
 
@@ -31,8 +30,8 @@ func at(minutes float64) time.Time {
 }
 
 // window is an attempt from one minute to another; no end means that it is open.
-func window(seq int, from float64, to ...float64) queue.AttemptWindow {
-	w := queue.AttemptWindow{Seq: seq, ClaimedAt: at(from)}
+func window(seq int, from float64, to ...float64) spans.AttemptWindow {
+	w := spans.AttemptWindow{Seq: seq, ClaimedAt: at(from)}
 	if len(to) > 0 {
 		end := at(to[0])
 		w.EndedAt = &end
@@ -42,19 +41,19 @@ func window(seq int, from float64, to ...float64) queue.AttemptWindow {
 
 func known() binding.Known {
 	return binding.Known{
-		Resolution: &queue.Resolution{
-			Minted:   map[[16]byte]queue.MintedAttempt{mintedTrace: {TodoID: todoD, Seq: 3}},
-			Attempts: map[uuid.UUID][]queue.AttemptWindow{todoD: {window(3, 0, 10), window(4, 10, 20), window(5, 30)}, todoE: {}},
-			Callers: map[[16]byte][]queue.CallerAttempt{callerTrace: {
+		Resolution: &spans.Resolution{
+			Minted:   map[[16]byte]spans.MintedAttempt{mintedTrace: {TodoID: todoD, Seq: 3}},
+			Attempts: map[uuid.UUID][]spans.AttemptWindow{todoD: {window(3, 0, 10), window(4, 10, 20), window(5, 30)}, todoE: {}},
+			Callers: map[[16]byte][]spans.CallerAttempt{callerTrace: {
 				{TodoID: todoD, AttemptWindow: window(3, 0, 10)},
 				{TodoID: todoE, AttemptWindow: window(1, 10, 20)},
 				{TodoID: todoD, AttemptWindow: window(4, 40, 50)},
 			}},
-		},
-		Traces: map[[16]byte]spans.Binding{
-			earlierTrace: {TodoID: todoD},
-			prunedTrace:  {TodoID: todoD, AttemptSeq: 1},
-			strayTrace:   {TodoID: todoF},
+			Traces: map[[16]byte]spans.Binding{
+				earlierTrace: {TodoID: todoD},
+				prunedTrace:  {TodoID: todoD, AttemptSeq: 1},
+				strayTrace:   {TodoID: todoF},
+			},
 		},
 	}
 }
@@ -194,29 +193,42 @@ func TestBind_AStoredSpanOfACallersTraceStaysWithItsTodo(t *testing.T) {
 	}
 }
 
-func TestAmbiguous_AsksOnlyWhereTheTimeOfAClaimWouldDecideAnew(t *testing.T) {
-	k := known()
-	other := [16]byte{8} // a caller's trace of one todo only
-	k.Callers[other] = []queue.CallerAttempt{
-		{TodoID: todoD, AttemptWindow: window(3, 0, 10)}, {TodoID: todoD, AttemptWindow: window(4, 10, 20)},
-	}
+func TestAsk_NamesEachTraceAndTodoOnceAndTheSpansThatNameNone(t *testing.T) {
 	request := []binding.Facts{
-		facts(callerTrace, 5, binding.TodoRef{}),
-		facts(callerTrace, 5, named(todoD)),
-		facts(other, 5, binding.TodoRef{}),
-		facts(mintedTrace, 5, binding.TodoRef{}),
-		facts(unknownTrace, 5, binding.TodoRef{}),
+		facts(unknownTrace, 1, binding.TodoRef{}),
+		facts(unknownTrace, 2, named(todoD)),
+		facts(callerTrace, 3, named(todoD)),
+		facts(callerTrace, 4, named(todoE)),
+		facts(callerTrace, 5, named(uuid.Nil)), // names none that there could be
 	}
-	keys, todos := k.Ambiguous(request)
-	if diff := cmp.Diff([]spans.Key{request[0].Key}, keys); diff != "" {
-		t.Errorf("keys (-want +got):\n%s", diff)
+	asked, known := binding.Ask(request, remembers(nil))
+	want := spans.Question{Traces: [][16]byte{unknownTrace, callerTrace}, Todos: []uuid.UUID{todoD, todoE}, Keys: []spans.Key{request[0].Key}}
+	if diff := cmp.Diff(want, asked); diff != "" || len(known) != 0 {
+		t.Errorf("known %v, asked (-want +got):\n%s", known, diff)
 	}
-	if diff := cmp.Diff([]uuid.UUID{todoD, todoE}, todos); diff != "" {
-		t.Errorf("todos (-want +got):\n%s", diff)
+}
+
+func TestAsk_DoesNotAskForWhatIsRemembered(t *testing.T) {
+	d := spans.MintedAttempt{TodoID: todoD, Seq: 3}
+	memory := map[[16]byte]spans.MintedAttempt{mintedTrace: d}
+	own, silent := facts(mintedTrace, 1, named(todoD)), facts(mintedTrace, 2, binding.TodoRef{})
+	asked, known := binding.Ask([]binding.Facts{own, silent}, remembers(memory))
+	if diff := cmp.Diff(spans.Question{}, asked); diff != "" || !cmp.Equal(memory, known) {
+		t.Errorf("known %v, asked (-want +got):\n%s", known, diff)
 	}
 
-	k.Traces[other] = spans.Binding{TodoID: todoE}
-	if keys, _ := k.Ambiguous(request); len(keys) != 2 {
-		t.Errorf("a binding to another todo is a choice as well: keys = %v", keys)
+	// Should the remembered todo be gone, another that a span names is the right one for it, and for the others.
+	other := facts(mintedTrace, 3, named(todoE))
+	asked, known = binding.Ask([]binding.Facts{own, silent, other}, remembers(memory))
+	want := spans.Question{Traces: [][16]byte{mintedTrace}, Todos: []uuid.UUID{todoD, todoE}, Keys: []spans.Key{silent.Key}}
+	if diff := cmp.Diff(want, asked); diff != "" || len(known) != 0 {
+		t.Errorf("known %v, asked (-want +got):\n%s", known, diff)
+	}
+}
+
+func remembers(memory map[[16]byte]spans.MintedAttempt) func([16]byte) (spans.MintedAttempt, bool) {
+	return func(trace [16]byte) (spans.MintedAttempt, bool) {
+		a, ok := memory[trace]
+		return a, ok
 	}
 }

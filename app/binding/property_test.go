@@ -9,7 +9,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/switchboard-otel/switchboard/app/binding"
-	"github.com/switchboard-otel/switchboard/app/queue"
 	"github.com/switchboard-otel/switchboard/app/spans"
 )
 
@@ -21,11 +20,10 @@ var (
 // someKnown draws what the store may know: everything it names is in scope, except bindings of todos that went.
 func someKnown(t *rapid.T) binding.Known {
 	k := binding.Known{
-		Resolution: &queue.Resolution{
-			Minted: map[[16]byte]queue.MintedAttempt{}, Callers: map[[16]byte][]queue.CallerAttempt{},
-			Attempts: map[uuid.UUID][]queue.AttemptWindow{},
+		Resolution: &spans.Resolution{
+			Minted: map[[16]byte]spans.MintedAttempt{}, Callers: map[[16]byte][]spans.CallerAttempt{},
+			Attempts: map[uuid.UUID][]spans.AttemptWindow{}, Traces: map[[16]byte]spans.Binding{},
 		},
-		Traces: map[[16]byte]spans.Binding{},
 	}
 	clock := 0.0
 	for _, todo := range []uuid.UUID{{1}, {2}, {3}} {
@@ -40,9 +38,9 @@ func someKnown(t *rapid.T) binding.Known {
 			clock = end + float64(rapid.IntRange(0, 1).Draw(t, "pause"))
 			k.Attempts[todo] = append(k.Attempts[todo], w)
 			if trace := someTrace.Draw(t, "trace"); rapid.Bool().Draw(t, "minted") {
-				k.Minted[trace] = queue.MintedAttempt{TodoID: todo, Seq: seq}
+				k.Minted[trace] = spans.MintedAttempt{TodoID: todo, Seq: seq}
 			} else {
-				k.Callers[trace] = append(k.Callers[trace], queue.CallerAttempt{TodoID: todo, AttemptWindow: w})
+				k.Callers[trace] = append(k.Callers[trace], spans.CallerAttempt{TodoID: todo, AttemptWindow: w})
 			}
 		}
 	}

@@ -30,6 +30,7 @@ type Ledger struct {
 	rejected  map[Reason]int
 	stored    int
 	filtered  int
+	twins     int
 	committed bool
 
 	unavailable bool
@@ -69,10 +70,22 @@ func (l *Ledger) Filter(n int) {
 	l.filtered += n
 }
 
+// Twin records n spans that came twice in the request and were accounted for by their twins: the same span counts once,
+// stored or refused (decisions.md 7 and 13).
+func (l *Ledger) Twin(n int) {
+	if l == nil || n == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.twins += n
+}
+
 // Outcome is what the exporter reports when all its transactions have ended.
 type Outcome struct {
 	Stored   int            // spans that are in the database now, those of an earlier request included
 	Rejected map[Reason]int // spans that the store refused
+	Twins    int            // spans that count as one with another of the request
 }
 
 // Commit records the exporter's outcome, after its last transaction. Refusals of the exporter count only
@@ -85,6 +98,7 @@ func (l *Ledger) Commit(o Outcome) {
 	defer l.mu.Unlock()
 	l.committed = true
 	l.stored += o.Stored
+	l.twins += o.Twins
 	for r, n := range o.Rejected {
 		l.rejected[r] += n
 	}
@@ -108,6 +122,7 @@ type Account struct {
 	Stored    int            // spans accounted for by the store
 	Rejected  map[Reason]int // by reason
 	Filtered  int            // removed by the operator's configuration, as far as a stage of ours did it
+	Twins     int            // accounted for by another span of the request
 
 	Unavailable bool // the store could not be reached
 }
@@ -116,7 +131,8 @@ type Account struct {
 func (l *Ledger) Account() Account {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a := Account{Committed: l.committed, Stored: l.stored, Filtered: l.filtered, Rejected: map[Reason]int{}, Unavailable: l.unavailable}
+	a := Account{Committed: l.committed, Stored: l.stored, Filtered: l.filtered, Twins: l.twins,
+		Rejected: map[Reason]int{}, Unavailable: l.unavailable}
 	for r, n := range l.rejected {
 		a.Rejected[r] = n
 	}

@@ -19,14 +19,15 @@ func TestLedger_AccountsForEachSpanOnce(t *testing.T) {
 			FromContext(ctx).Reject(Unbound, 1)
 			FromContext(ctx).Reject(Invalid, 2)
 			FromContext(ctx).Filter(3)
+			FromContext(ctx).Twin(1)
 		})
 	}
 	all.Wait()
 	if l.Account().Committed {
 		t.Error("committed before the exporter said so")
 	}
-	l.Commit(Outcome{Stored: 7, Rejected: map[Reason]int{Cap: 5, Unbound: 1}})
-	want := Account{Committed: true, Stored: 7, Filtered: 150, Rejected: map[Reason]int{Unbound: 51, Invalid: 100, Cap: 5}}
+	l.Commit(Outcome{Stored: 7, Rejected: map[Reason]int{Cap: 5, Unbound: 1}, Twins: 2})
+	want := Account{Committed: true, Stored: 7, Filtered: 150, Twins: 52, Rejected: map[Reason]int{Unbound: 51, Invalid: 100, Cap: 5}}
 	got := l.Account()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -45,6 +46,7 @@ func TestLedger_NoneDoesNothing(t *testing.T) {
 	l := FromContext(context.Background())
 	l.Reject(Cap, 1)
 	l.Filter(1)
+	l.Twin(1)
 	l.Unavailable()
 	l.Commit(Outcome{Stored: 1})
 	if l != nil {

@@ -3,11 +3,38 @@ package spans
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 )
+
+// Question is what a request names, each once.
+type Question struct {
+	Traces [][16]byte
+	Todos  []uuid.UUID
+	Keys   []Key // of spans that name no todo
+}
+
+// Resolution is what the store knows of a request's traces and todos. Everything in it lies in the scope of the
+// endpoint that asks; what does not is absent.
+type Resolution struct {
+	Minted   map[[16]byte]MintedAttempt    // by the trace id minted for an attempt
+	Traces   map[[16]byte]Binding          // what earlier requests taught, and the minted traces of pruned attempts
+	Callers  map[[16]byte][]CallerAttempt  // by the trace its claim came with, in the order of claims
+	Attempts map[uuid.UUID][]AttemptWindow // by todo, ascending seq; a todo without attempts has an empty list
+
+	// Homes is where spans are stored already whose trace leads to several todos through the times of claims: a later
+	// claim would choose anew, and binding decides only for spans that are not stored yet (decisions.md 8).
+	Homes map[Key]uuid.UUID
+}
+
+// MintedAttempt is the attempt a trace id was minted for.
+type MintedAttempt struct {
+	TodoID uuid.UUID
+	Seq    int
+}
 
 // Binding is the todo that an earlier request bound a trace to (REQ-3 rule 3).
 type Binding struct {
@@ -15,62 +42,127 @@ type Binding struct {
 	AttemptSeq int // set for the minted trace of a pruned attempt (decisions.md 18), else 0
 }
 
-const bindingsSQL = `
-SELECT trace_id, todo_id, coalesce(attempt_seq, 0)
-FROM todo_trace_bindings
-WHERE endpoint_id = $1 AND trace_id = ANY($2)`
-
-// Bindings returns what is remembered of these traces for the endpoint. Another endpoint's binding of the
-// same trace is not seen.
-func (s *Store) Bindings(ctx context.Context, endpoint uuid.UUID, traces [][16]byte) (map[[16]byte]Binding, error) {
-	if len(traces) == 0 {
-		return nil, nil
-	}
-	rows, err := s.pool.Query(ctx, bindingsSQL, endpoint, byteas(traces))
-	if err != nil {
-		return nil, fmt.Errorf("read the trace bindings: %w", err)
-	}
-	found := map[[16]byte]Binding{}
-	var trace []byte
-	var b Binding
-	if _, err := pgx.ForEachRow(rows, []any{&trace, &b.TodoID, &b.AttemptSeq}, func() error {
-		found[[16]byte(trace)] = b
-		return nil
-	}); err != nil {
-		return nil, fmt.Errorf("read the trace bindings: %w", err)
-	}
-	return found, nil
+// AttemptWindow is when an attempt was open, both ends included; an open attempt has no end.
+type AttemptWindow struct {
+	Seq       int
+	ClaimedAt time.Time
+	EndedAt   *time.Time
 }
 
-const homesSQL = `
-SELECT s.trace_id, s.span_id, s.todo_id
-FROM todos t
-CROSS JOIN unnest($3::bytea[], $4::bytea[]) AS i (trace_id, span_id)
-JOIN todo_spans s ON s.todo_id = t.id AND s.trace_id = i.trace_id AND s.span_id = i.span_id
-WHERE t.endpoint_id = $1 AND t.id = ANY($2)`
+// CallerAttempt is an attempt whose claim came with a trace of the caller's own (decisions.md 19).
+type CallerAttempt struct {
+	TodoID uuid.UUID
+	AttemptWindow
+}
 
-// Homes returns which of these todos of the endpoint holds each span already. Where rules that look at the
-// time of a claim could choose again, binding asks here first: it decides only for spans that are not stored
-// yet (decisions.md 8).
-func (s *Store) Homes(ctx context.Context, endpoint uuid.UUID, todos []uuid.UUID, keys []Key) (map[Key]uuid.UUID, error) {
-	traces, spanIDs := make(byteaArray, len(keys)), make(byteaArray, len(keys))
-	for i := range keys {
-		traces[i], spanIDs[i] = keys[i].TraceID[:], keys[i].SpanID[:]
+// fact is which part of a Resolution a row of resolveSQL belongs to.
+type fact int
+
+const (
+	factMinted fact = iota
+	factTaught
+	factCaller
+	factAttempt
+	factHome
+)
+
+// resolveSQL answers a Question in one snapshot. The probe for a stored span keeps to the primary key whatever the
+// server knew of the table's size when it planned, as in stored.
+const resolveSQL = `
+WITH minted AS (
+	SELECT a.trace_id, a.todo_id, a.seq, a.claimed_at, a.ended_at
+	FROM todo_attempts a JOIN todos t ON t.id = a.todo_id
+	WHERE t.endpoint_id = $1 AND a.trace_id = ANY($2)
+), taught AS (
+	SELECT b.trace_id, b.todo_id, coalesce(b.attempt_seq, 0) AS seq
+	FROM todo_trace_bindings b
+	WHERE b.endpoint_id = $1 AND b.trace_id = ANY($2)
+), callers AS (
+	SELECT a.caller_trace_id AS trace_id, a.todo_id, a.seq, a.claimed_at, a.ended_at
+	FROM todo_attempts a JOIN todos t ON t.id = a.todo_id
+	WHERE t.endpoint_id = $1 AND a.caller_trace_id = ANY($2)
+		AND NOT EXISTS (SELECT FROM minted m WHERE m.trace_id = a.caller_trace_id)
+), choices AS (
+	SELECT c.trace_id, c.todo_id, count(*) OVER (PARTITION BY c.trace_id) AS choices
+	FROM (
+		SELECT trace_id, todo_id FROM callers
+		UNION
+		SELECT b.trace_id, b.todo_id FROM taught b WHERE b.trace_id IN (SELECT trace_id FROM callers)
+	) AS c
+)
+SELECT 0 AS fact, trace_id, NULL::bytea AS span_id, todo_id, seq, claimed_at, ended_at FROM minted
+UNION ALL
+SELECT 1, trace_id, NULL, todo_id, seq, NULL, NULL FROM taught
+UNION ALL
+SELECT 2, trace_id, NULL, todo_id, seq, claimed_at, ended_at FROM callers
+UNION ALL
+SELECT 3, NULL, NULL, t.id, coalesce(a.seq, 0), a.claimed_at, a.ended_at
+FROM todos t LEFT JOIN todo_attempts a ON a.todo_id = t.id
+WHERE t.endpoint_id = $1 AND t.id IN (SELECT unnest($3::uuid[]) UNION SELECT todo_id FROM taught)
+UNION ALL
+SELECT 4, i.trace_id, i.span_id, c.todo_id, 0, NULL, NULL
+FROM choices c JOIN unnest($4::bytea[], $5::bytea[]) AS i (trace_id, span_id) ON i.trace_id = c.trace_id
+CROSS JOIN LATERAL (
+	SELECT FROM todo_spans s
+	WHERE s.todo_id = c.todo_id AND s.trace_id = i.trace_id AND s.span_id BETWEEN i.span_id AND i.span_id
+	ORDER BY s.span_id LIMIT 1
+) AS stored
+WHERE c.choices > 1
+ORDER BY fact, claimed_at, todo_id, seq`
+
+// Resolve looks up what a request names, for one endpoint, in one statement. Which attempt a trace was minted for never
+// changes, so what Minted knows need not be asked again.
+func (s *Store) Resolve(ctx context.Context, endpoint uuid.UUID, q Question) (*Resolution, error) {
+	r := &Resolution{Minted: map[[16]byte]MintedAttempt{}, Traces: map[[16]byte]Binding{},
+		Callers: map[[16]byte][]CallerAttempt{}, Attempts: map[uuid.UUID][]AttemptWindow{}, Homes: map[Key]uuid.UUID{}}
+	if len(q.Traces) == 0 {
+		return r, nil
 	}
-	rows, err := s.pool.Query(ctx, homesSQL, endpoint, todos, traces, spanIDs)
+	keyTraces, keySpans := make(byteaArray, len(q.Keys)), make(byteaArray, len(q.Keys))
+	for i := range q.Keys {
+		keyTraces[i], keySpans[i] = q.Keys[i].TraceID[:], q.Keys[i].SpanID[:]
+	}
+	rows, err := s.pool.Query(ctx, resolveSQL, endpoint, byteas(q.Traces), q.Todos, keyTraces, keySpans)
 	if err != nil {
-		return nil, fmt.Errorf("read where spans are stored: %w", err)
+		return nil, fmt.Errorf("look up where spans belong: %w", err)
 	}
-	homes := map[Key]uuid.UUID{}
-	var trace, span []byte
-	var todo uuid.UUID
-	if _, err := pgx.ForEachRow(rows, []any{&trace, &span, &todo}, func() error {
-		homes[Key{[16]byte(trace), [8]byte(span)}] = todo
+	var (
+		is          fact
+		trace, span []byte
+		todo        uuid.UUID
+		seq         int
+		from, to    *time.Time
+	)
+	if _, err := pgx.ForEachRow(rows, []any{&is, &trace, &span, &todo, &seq, &from, &to}, func() error {
+		switch is {
+		case factMinted:
+			r.Minted[[16]byte(trace)] = MintedAttempt{TodoID: todo, Seq: seq}
+			if to == nil {
+				s.minted.remember(endpoint, [16]byte(trace), MintedAttempt{TodoID: todo, Seq: seq})
+			}
+		case factTaught:
+			r.Traces[[16]byte(trace)] = Binding{TodoID: todo, AttemptSeq: seq}
+		case factCaller:
+			c := CallerAttempt{TodoID: todo, AttemptWindow: AttemptWindow{Seq: seq, ClaimedAt: *from, EndedAt: to}}
+			r.Callers[[16]byte(trace)] = append(r.Callers[[16]byte(trace)], c)
+		case factAttempt:
+			r.Attempts[todo] = append(r.Attempts[todo], windows(seq, from, to)...)
+		case factHome:
+			r.Homes[Key{[16]byte(trace), [8]byte(span)}] = todo
+		}
 		return nil
 	}); err != nil {
-		return nil, fmt.Errorf("read where spans are stored: %w", err)
+		return nil, fmt.Errorf("look up where spans belong: %w", err)
 	}
-	return homes, nil
+	return r, nil
+}
+
+// windows is one attempt, or none of a todo that has none.
+func windows(seq int, from, to *time.Time) []AttemptWindow {
+	if seq == 0 {
+		return nil
+	}
+	return []AttemptWindow{{Seq: seq, ClaimedAt: *from, EndedAt: to}}
 }
 
 // byteaArray is a bytea[] parameter; pgx encodes it without reflection.

@@ -22,13 +22,18 @@ func teach(todo uuid.UUID, trace byte, n int) spans.Span {
 
 func (b *bundle) bindings(t *testing.T, endpoint uuid.UUID, want map[[16]byte]spans.Binding) {
 	t.Helper()
-	got, err := b.store.Bindings(t.Context(), endpoint, [][16]byte{{1}, {2}, {3}})
+	if diff := cmp.Diff(want, b.resolve(t, endpoint, spans.Question{Traces: [][16]byte{{1}, {2}, {3}}}).Traces); diff != "" {
+		t.Errorf("bindings (-want +got):\n%s", diff)
+	}
+}
+
+func (b *bundle) resolve(t *testing.T, endpoint uuid.UUID, q spans.Question) *spans.Resolution {
+	t.Helper()
+	found, err := b.store.Resolve(t.Context(), endpoint, q)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("bindings (-want +got):\n%s", diff)
-	}
+	return found
 }
 
 // decisions.md 17.
@@ -114,29 +119,4 @@ func TestBindings_GoWithTheirTodo(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.bindings(t, b.Endpoint, map[[16]byte]spans.Binding{})
-}
-
-func TestHomes_FindsASpanOnlyAmongTheEndpointsTodos(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	stored, absent := span(b.todo, 1), span(b.todo, 2)
-	b.upsert(t, []spans.Span{stored}, 1, nil)
-	keys := []spans.Key{stored.Key(), absent.Key()}
-
-	other := spanstest.NewTenant(t, b.pool)
-	for name, c := range map[string]struct {
-		endpoint uuid.UUID
-		want     map[spans.Key]uuid.UUID
-	}{
-		"own":     {b.Endpoint, map[spans.Key]uuid.UUID{stored.Key(): b.todo}},
-		"foreign": {other.Endpoint, map[spans.Key]uuid.UUID{}},
-	} {
-		got, err := b.store.Homes(t.Context(), c.endpoint, []uuid.UUID{b.todo, b.Todo(t)}, keys)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
 }

@@ -10,9 +10,10 @@ import (
 type Store struct {
 	pool     *pgxpool.Pool
 	settings *settings.Reader
+	minted   mintedCache
 }
 
 // NewStore returns a store over pool, with the caps that settings holds at the time of each request.
 func NewStore(pool *pgxpool.Pool, settings *settings.Reader) *Store {
-	return &Store{pool: pool, settings: settings}
+	return &Store{pool: pool, settings: settings, minted: newMintedCache()}
 }

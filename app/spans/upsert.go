@@ -16,18 +16,17 @@ import (
 type caps struct{ attempt, todo int }
 
 // Upsert stores a request's spans for the endpoint, one transaction per todo (REQ-8, REQ-23), and reports
-// what became of them: Stored and Rejected add up to len(request). A span that comes twice counts once, the
-// later wins, and Stored accounts for its twin (decisions.md 7, 13). Spans of a todo that is not the
-// endpoint's, or is gone, are unbound; those beyond a cap are counted on their attempt and refused; those
-// that the database could not hold are invalid. Spans that are stored as they are now are left untouched.
+// what became of them: Stored, Rejected and Twins add up to len(request). A span that comes twice counts once,
+// stored or refused, and the later wins (decisions.md 7, 13). Spans of a todo that is not the endpoint's, or is
+// gone, are unbound; those beyond a cap are counted on their attempt and refused; those that the database could
+// not hold are invalid. Spans that are stored as they are now are left untouched.
 //
 // On an error nothing of the todo whose transaction failed is stored, and what other todos committed stays.
 // postgres.Unavailable tells whether sending the request again can succeed.
 func (s *Store) Upsert(ctx context.Context, endpoint uuid.UUID, request []Span) (ledger.Outcome, error) {
-	outcome := ledger.Outcome{Stored: len(request), Rejected: map[ledger.Reason]int{}}
+	outcome := ledger.Outcome{Rejected: map[ledger.Reason]int{}}
 	reject := func(reason ledger.Reason, n int) {
 		if n > 0 {
-			outcome.Stored -= n
 			outcome.Rejected[reason] += n
 		}
 	}
@@ -36,6 +35,7 @@ func (s *Store) Upsert(ctx context.Context, endpoint uuid.UUID, request []Span) 
 	if len(batches) == 0 {
 		return outcome, nil
 	}
+	outcome.Twins = len(request) - invalid
 	values := s.settings.Values(ctx)
 	limits := caps{attempt: values[settings.SpansMaxPerAttempt], todo: values[settings.SpansMaxPerTodo]}
 
@@ -48,6 +48,8 @@ func (s *Store) Upsert(ctx context.Context, endpoint uuid.UUID, request []Span) 
 		case err != nil && refused == nil:
 			refused = fmt.Errorf("store spans: %w", err) // the request's other todos are not to suffer for it
 		}
+		outcome.Stored += len(b.spans) - unbound - capped
+		outcome.Twins -= len(b.spans)
 		reject(ledger.Unbound, unbound)
 		reject(ledger.Cap, capped)
 	}

@@ -117,7 +117,7 @@ func TestUpsert_ACapOfZeroStoresNothing(t *testing.T) {
 	b.Set(t, "spans_max_per_todo", "0")
 	batch := numbered(b.todo, 0, 2)
 	batch[1].SpanID = batch[0].SpanID // a refused span that comes twice counts once
-	b.upsert(t, batch, 1, capped(1))
+	b.upsert(t, batch, 0, capped(1))
 	b.counts(t, b.todo, spans.Count{AttemptSeq: 1, Dropped: 1})
 }
 

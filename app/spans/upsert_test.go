@@ -90,7 +90,7 @@ func TestUpsert_TheSameSpanTwiceInOneRequestCountsOnceAndTheLaterWins(t *testing
 	first, later := span(b.todo, 1), span(b.todo, 1)
 	later.Name = "the later one"
 	later.EndAt = first.EndAt.Add(-time.Millisecond)
-	b.upsert(t, []spans.Span{first, span(b.todo, 2), later}, 3, nil)
+	b.upsert(t, []spans.Span{first, span(b.todo, 2), later}, 2, nil)
 
 	rows := b.read(t, b.todo)
 	if len(rows) != 2 || rows[0].Name != "the later one" {

@@ -26,7 +26,6 @@ import (
 	"github.com/switchboard-otel/switchboard/app/ingest"
 	"github.com/switchboard-otel/switchboard/app/ledger"
 	"github.com/switchboard-otel/switchboard/app/postgres/postgrestest"
-	"github.com/switchboard-otel/switchboard/app/queue"
 	"github.com/switchboard-otel/switchboard/app/settings"
 	"github.com/switchboard-otel/switchboard/app/spans"
 	"github.com/switchboard-otel/switchboard/app/spans/spanstest"
@@ -42,18 +41,18 @@ var noon = time.Date(2026, 9, 27, 12, 0, 0, 0, time.UTC)
 type extension struct {
 	component.StartFunc
 	component.ShutdownFunc
-	queue   *queue.Store
-	spans   *spans.Store
-	metrics *telemetry.Metrics
+	settings *settings.Reader
+	spans    *spans.Store
+	metrics  *telemetry.Metrics
 }
 
-func (e *extension) Queue() *queue.Store           { return e.queue }
+func (e *extension) Settings() *settings.Reader    { return e.settings }
 func (e *extension) Spans() *spans.Store           { return e.spans }
 func (e *extension) Telemetry() *telemetry.Metrics { return e.metrics }
 
 func newExtension(pool *pgxpool.Pool) *extension {
 	reader := settings.NewReader(pool, zap.NewNop())
-	return &extension{queue: queue.NewStore(pool, reader), spans: spans.NewStore(pool, reader), metrics: telemetry.New()}
+	return &extension{settings: reader, spans: spans.NewStore(pool, reader), metrics: telemetry.New()}
 }
 
 // host has these extensions.
@@ -126,12 +125,10 @@ func (b *bundle) export(t *testing.T, td ptrace.Traces, stored int, rejected map
 	if rejected == nil {
 		rejected = map[ledger.Reason]int{}
 	}
-	want := ledger.Account{Committed: true, Stored: stored, Rejected: rejected}
-	if diff := cmp.Diff(want, account.Account()); diff != "" {
+	got := account.Account()
+	want := ledger.Account{Committed: true, Stored: stored, Rejected: rejected, Twins: td.SpanCount() - stored - got.RejectedTotal()}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("account (-want +got):\n%s", diff)
-	}
-	if sum := stored + account.Account().RejectedTotal(); sum != td.SpanCount() {
-		t.Errorf("%d of %d spans are accounted for", sum, td.SpanCount())
 	}
 }
 
@@ -307,18 +304,26 @@ func TestExporter_SpansBeyondTheCapAreAccountedFor(t *testing.T) {
 	}
 }
 
-// decisions.md 7: the later one wins, and its twin is accounted for.
+// decisions.md 7 and 13: a span that comes twice counts once, as stored or as refused, and the later one wins.
 func TestExporter_ADuplicateInOneRequestIsAccountedForByItsTwin(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	todo := b.Todo(t)
-	td := request(todo, [16]byte{1}, 1)
-	request(todo, [16]byte{1}, 1).ResourceSpans().MoveAndAppendTo(td.ResourceSpans())
-	td.ResourceSpans().At(1).ScopeSpans().At(0).Spans().At(0).SetName("the later one")
-	b.export(t, td, 2, nil)
+	b.Set(t, "spans_max_per_todo", "2")
+	todo, trace := b.Todo(t), [16]byte{1}
+	twice := func(todo uuid.UUID, count int) ptrace.Traces {
+		td := request(todo, trace, count)
+		request(todo, trace, count).ResourceSpans().MoveAndAppendTo(td.ResourceSpans())
+		for _, span := range td.ResourceSpans().At(1).ScopeSpans().At(0).Spans().All() {
+			span.SetName("the later one")
+		}
+		return td
+	}
+	b.export(t, twice(todo, 1), 1, nil)
 	if rows := b.rows(t, todo); len(rows) != 1 || rows[0].Name != "the later one" {
 		t.Errorf("rows %+v", rows)
 	}
+	b.export(t, twice(todo, 5), 2, map[ledger.Reason]int{ledger.Cap: 3})
+	b.export(t, twice(typeid.New(), 5), 0, map[ledger.Reason]int{ledger.Unbound: 5})
 }
 
 // A pipeline without allow-list and masking does not cut: what is over a cap is refused alone.
@@ -533,4 +538,21 @@ func TestStart_WantsExactlyOneSwitchboardExtension(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// Binding remembers the traces of claims for a while. A todo that retention has removed since is no error: its spans are
+// unbound, as they are on a process that remembers nothing.
+func TestExporter_ATodoThatWasRemovedIsUnboundAlsoWhereItsTraceIsRemembered(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	todo := b.Todo(t)
+	trace := b.Attempt(t, todo, spanstest.Attempt{Seq: 1, ClaimedAt: noon})
+	b.export(t, request(uuid.Nil, trace, 2), 2, nil)
+	if _, err := b.pool.Exec(t.Context(), `DELETE FROM todos WHERE id = $1`, todo); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := b.extension.spans.Minted(b.Endpoint, trace); !ok {
+		t.Error("the trace is not remembered")
+	}
+	b.export(t, request(uuid.Nil, trace, 3), 0, map[ledger.Reason]int{ledger.Unbound: 3})
 }

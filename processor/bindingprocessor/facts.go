@@ -4,7 +4,6 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/google/uuid"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 
@@ -78,20 +77,4 @@ func attemptSeq(attrs pcommon.Map) int {
 		return 0
 	}
 	return int(n)
-}
-
-// named returns the traces and todos of a request, each once.
-func named(request []binding.Facts) (traces [][16]byte, todos []uuid.UUID) {
-	seenTraces, seenTodos := map[[16]byte]bool{}, map[uuid.UUID]bool{uuid.Nil: true}
-	for _, f := range request {
-		if !seenTraces[f.Key.TraceID] {
-			seenTraces[f.Key.TraceID] = true
-			traces = append(traces, f.Key.TraceID)
-		}
-		if !seenTodos[f.Todo.ID] {
-			seenTodos[f.Todo.ID] = true
-			todos = append(todos, f.Todo.ID)
-		}
-	}
-	return traces, todos
 }

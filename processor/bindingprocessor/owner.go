@@ -5,14 +5,14 @@ import (
 
 	"go.opentelemetry.io/collector/component"
 
-	"github.com/switchboard-otel/switchboard/app/queue"
+	"github.com/switchboard-otel/switchboard/app/settings"
 	"github.com/switchboard-otel/switchboard/app/spans"
 	"github.com/switchboard-otel/switchboard/app/telemetry"
 )
 
 // owner is what the processor needs of the switchboard extension, which owns the database.
 type owner interface {
-	Queue() *queue.Store
+	Settings() *settings.Reader
 	Spans() *spans.Store
 	Telemetry() *telemetry.Metrics
 }

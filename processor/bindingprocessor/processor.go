@@ -3,6 +3,7 @@ package bindingprocessor
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/google/uuid"
@@ -11,11 +12,15 @@ import (
 	"go.opentelemetry.io/collector/consumer/consumererror"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.uber.org/zap"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/switchboard-otel/switchboard/app/binding"
 	"github.com/switchboard-otel/switchboard/app/ingest"
 	"github.com/switchboard-otel/switchboard/app/ledger"
 	"github.com/switchboard-otel/switchboard/app/postgres"
+	"github.com/switchboard-otel/switchboard/app/settings"
+	"github.com/switchboard-otel/switchboard/app/spans"
 	"github.com/switchboard-otel/switchboard/app/typeid"
 )
 
@@ -44,15 +49,32 @@ func (b *bindingProcessor) process(ctx context.Context, td ptrace.Traces) (ptrac
 	if !ok {
 		return td, errNoEndpoint
 	}
+	if err := b.withinLimit(ctx, td); err != nil {
+		return td, err
+	}
 	invalid := dropInvalid(td)
 	request := readFacts(td)
 	decisions, err := b.bind(ctx, endpoint, request)
 	if err != nil {
 		return td, b.failed(ctx, err, len(request))
 	}
-	unbound := writeDecisions(td, decisions)
-	b.account(ctx, map[ledger.Reason]int{ledger.Unbound: unbound, ledger.Invalid: invalid})
+	unbound, twins := writeDecisions(td, decisions)
+	b.account(ctx, map[ledger.Reason]int{ledger.Unbound: unbound, ledger.Invalid: invalid}, twins)
 	return td, nil
+}
+
+// withinLimit refuses a request of too many spans (decisions.md 5) that no receiver of ours has looked at. A stock otlp
+// receiver answers it with InvalidArgument over gRPC and with 400 over HTTP.
+func (b *bindingProcessor) withinLimit(ctx context.Context, td ptrace.Traces) error {
+	if ledger.FromContext(ctx) != nil {
+		return nil
+	}
+	limit := b.owner.Settings().Values(ctx)[settings.OTLPMaxSpansPerRequest]
+	if td.SpanCount() <= limit {
+		return nil
+	}
+	return consumererror.NewPermanent(status.Errorf(codes.InvalidArgument,
+		"a request may hold %d spans; set a collector's send_batch_max_size to that or less", limit))
 }
 
 // endpointOf returns whose spans these are: what the receiver authenticated, never what a span says
@@ -66,32 +88,20 @@ func endpointOf(ctx context.Context) (uuid.UUID, bool) {
 	return typeid.Endpoint.Parse(id)
 }
 
-// bind asks the store for all that the request names at once, and decides.
+// bind asks the store, in one statement, for all that the request names and nobody remembers, and decides.
 func (b *bindingProcessor) bind(ctx context.Context, endpoint uuid.UUID, request []binding.Facts) ([]binding.Decision, error) {
-	if len(request) == 0 {
-		return nil, nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
-	traces, todos := named(request)
-	remembered, err := b.owner.Spans().Bindings(ctx, endpoint, traces)
+	store := b.owner.Spans()
+	question, remembered := binding.Ask(request, func(trace [16]byte) (spans.MintedAttempt, bool) {
+		return store.Minted(endpoint, trace)
+	})
+	found, err := store.Resolve(ctx, endpoint, question)
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range remembered {
-		todos = append(todos, r.TodoID)
-	}
-	resolution, err := b.owner.Queue().Resolve(ctx, endpoint, traces, todos)
-	if err != nil {
-		return nil, err
-	}
-	known := binding.Known{Resolution: resolution, Traces: remembered}
-	if keys, todos := known.Ambiguous(request); len(keys) > 0 {
-		if known.Homes, err = b.owner.Spans().Homes(ctx, endpoint, todos, keys); err != nil {
-			return nil, err
-		}
-	}
-	return binding.Bind(request, known), nil
+	maps.Copy(found.Minted, remembered)
+	return binding.Bind(request, binding.Known{Resolution: found}), nil
 }
 
 // failed says what a failure of the store means for the request: worth a retry, or never (decisions.md 3). It
@@ -108,7 +118,7 @@ func (b *bindingProcessor) failed(ctx context.Context, err error, spans int) err
 }
 
 // account records what ended here: in the request's ledger, or, for a receiver that keeps none, in the metrics.
-func (b *bindingProcessor) account(ctx context.Context, rejected map[ledger.Reason]int) {
+func (b *bindingProcessor) account(ctx context.Context, rejected map[ledger.Reason]int, twins int) {
 	account := ledger.FromContext(ctx)
 	if account == nil {
 		b.owner.Telemetry().OTLP.Rejected(rejected)
@@ -117,4 +127,5 @@ func (b *bindingProcessor) account(ctx context.Context, rejected map[ledger.Reas
 	for reason, n := range rejected {
 		account.Reject(reason, n)
 	}
+	account.Twin(twins)
 }

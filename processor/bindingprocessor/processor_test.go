@@ -22,7 +22,6 @@ import (
 	"github.com/switchboard-otel/switchboard/app/ingest"
 	"github.com/switchboard-otel/switchboard/app/ledger"
 	"github.com/switchboard-otel/switchboard/app/postgres/postgrestest"
-	"github.com/switchboard-otel/switchboard/app/queue"
 	"github.com/switchboard-otel/switchboard/app/settings"
 	"github.com/switchboard-otel/switchboard/app/spans"
 	"github.com/switchboard-otel/switchboard/app/spans/spanstest"
@@ -37,18 +36,18 @@ var noon = time.Date(2026, 9, 27, 12, 0, 0, 0, time.UTC)
 type extension struct {
 	component.StartFunc
 	component.ShutdownFunc
-	queue   *queue.Store
-	spans   *spans.Store
-	metrics *telemetry.Metrics
+	settings *settings.Reader
+	spans    *spans.Store
+	metrics  *telemetry.Metrics
 }
 
-func (e *extension) Queue() *queue.Store           { return e.queue }
+func (e *extension) Settings() *settings.Reader    { return e.settings }
 func (e *extension) Spans() *spans.Store           { return e.spans }
 func (e *extension) Telemetry() *telemetry.Metrics { return e.metrics }
 
 func newExtension(pool *pgxpool.Pool) *extension {
 	reader := settings.NewReader(pool, zap.NewNop())
-	return &extension{queue: queue.NewStore(pool, reader), spans: spans.NewStore(pool, reader), metrics: telemetry.New()}
+	return &extension{settings: reader, spans: spans.NewStore(pool, reader), metrics: telemetry.New()}
 }
 
 // host has these extensions.

@@ -25,9 +25,12 @@ func dropInvalid(td ptrace.Traces) (invalid int) {
 }
 
 // writeDecisions writes onto each span where it belongs, takes out those that belong nowhere and returns
-// their number. decisions are in document order, one for each span.
-func writeDecisions(td ptrace.Traces, decisions []binding.Decision) (unbound int) {
+// their number, in which a span that came twice counts once (decisions.md 7), and how often one came again.
+// decisions are in document order, one for each span.
+func writeDecisions(td ptrace.Traces, decisions []binding.Decision) (unbound, twins int) {
 	stripForged(td)
+	nowhere := map[spans.Key]struct{}{}
+	taken := 0
 	var spelled string
 	var spelledID uuid.UUID // most requests are about one todo
 	i := 0
@@ -35,7 +38,8 @@ func writeDecisions(td ptrace.Traces, decisions []binding.Decision) (unbound int
 		d := decisions[i]
 		i++
 		if d.Rule == binding.Unbound {
-			unbound++
+			taken++
+			nowhere[spans.Key{TraceID: span.TraceID(), SpanID: span.SpanID()}] = struct{}{}
 			return true
 		}
 		if d.TodoID != spelledID {
@@ -52,7 +56,7 @@ func writeDecisions(td ptrace.Traces, decisions []binding.Decision) (unbound int
 		}
 		return false
 	})
-	return unbound
+	return len(nowhere), taken - len(nowhere)
 }
 
 // stripForged removes reserved attributes from resources and scopes. They decide nothing there, but a second

@@ -76,7 +76,7 @@ func outcomeOf(total int, account ledger.Account) outcome {
 	return outcome{
 		stored:   account.Stored,
 		rejected: account.Rejected,
-		filtered: max(account.Filtered, total-account.Stored-account.RejectedTotal()),
+		filtered: max(account.Filtered, total-account.Stored-account.RejectedTotal()-account.Twins),
 	}
 }
 

@@ -38,6 +38,8 @@ func reject(reason ledger.Reason, n int) func(*ledger.Ledger) {
 	return func(l *ledger.Ledger) { l.Reject(reason, n) }
 }
 
+func twins(n int) func(*ledger.Ledger) { return func(l *ledger.Ledger) { l.Twin(n) } }
+
 func filter(n int) func(*ledger.Ledger) { return func(l *ledger.Ledger) { l.Filter(n) } }
 
 // Ten spans go in; what the pipeline says of them comes out, byte for byte, in both encodings (REQ-8; decisions.md 12
@@ -62,6 +64,7 @@ func TestAnswer_TellsTheLedger(t *testing.T) {
 		"two reasons":                  {pipeline: settle(nil, reject(ledger.Invalid, 1), commit(8, map[ledger.Reason]int{ledger.Cap: 1})), status: 200, asJSON: partly + `"rejectedSpans":"2","errorMessage":"rejected spans: cap, invalid"}}`, accepted: 8, cap: 1, invalid: 1},
 		"some filtered":                {pipeline: settle(nil, filter(4), commit(6, nil)), status: 200, asJSON: filtered, asProtobuf: "\x0a\x39\x12\x37some spans were filtered by this server's configuration", accepted: 6, filtered: 4},
 		"some unaccounted for":         {pipeline: settle(nil, commit(6, nil)), status: 200, asJSON: filtered, accepted: 6, filtered: 4},
+		"accounted for by twins":       {pipeline: settle(nil, twins(2), reject(ledger.Unbound, 1), commit(4, map[ledger.Reason]int{ledger.Cap: 1}), twins(2)), status: 200, asJSON: partly + `"rejectedSpans":"2","errorMessage":"rejected spans: unbound, cap"}}`, accepted: 4, unbound: 1, cap: 1},
 		"all filtered, no commit":      {pipeline: settle(nil), status: 200, asJSON: filtered, filtered: 10},
 		"filtered and rejected":        {pipeline: settle(nil, reject(ledger.Unbound, 1), commit(2, nil)), status: 200, asJSON: partly + `"rejectedSpans":"1","errorMessage":"rejected spans: unbound"}}`, accepted: 2, unbound: 1, filtered: 7},
 		"rejected, rest dropped":       {pipeline: settle(nil, reject(ledger.Unbound, 10)), status: 200, asJSON: partly + `"rejectedSpans":"10","errorMessage":"rejected spans: unbound"}}`, unbound: 10},
