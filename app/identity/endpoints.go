@@ -18,17 +18,20 @@ import (
 	"github.com/switchboard-otel/switchboard/app/postgres"
 	"github.com/switchboard-otel/switchboard/app/secret"
 	"github.com/switchboard-otel/switchboard/app/typeid"
+	"github.com/switchboard-otel/switchboard/app/webhook"
 )
 
 // DefaultQueue is granted to an endpoint that names no queue.
 const DefaultQueue = "default"
 
 const endpointColumns = `e.id, e.human_id, e.agent_id, e.slug, a.name, a.kind, e.queues, e.verbs,
-	e.default_lease_ttl_seconds, e.default_max_attempts, e.require_fence, e.created_at, e.expires_at, e.revoked_at`
+	e.default_lease_ttl_seconds, e.default_max_attempts, e.require_fence, e.webhooks_max,
+	e.webhook_sources, e.webhook_queues, e.created_at, e.expires_at, e.revoked_at`
 
 func (e *Endpoint) fields() []any {
 	return []any{&e.ID, &e.HumanID, &e.AgentID, &e.Slug, &e.AgentName, &e.AgentKind, &e.Queues, &e.Verbs,
-		&e.DefaultLeaseTTLSeconds, &e.DefaultMaxAttempts, &e.RequireFence, &e.CreatedAt, &e.ExpiresAt, &e.RevokedAt}
+		&e.DefaultLeaseTTLSeconds, &e.DefaultMaxAttempts, &e.RequireFence, &e.Webhooks.Max,
+		&e.Webhooks.Sources, &e.Webhooks.Queues, &e.CreatedAt, &e.ExpiresAt, &e.RevokedAt}
 }
 
 // ResolveCredential finds the endpoint that presents token. MCP and the OTLP receiver both come here, on
@@ -63,8 +66,14 @@ type VendParams struct {
 	DefaultLeaseTTLSeconds *int // 60 to 86400
 	DefaultMaxAttempts     *int // 1 to 1000
 	RequireFence           bool
+	WebhooksMax            *int           // 0 to 100; absent: 10
+	WebhookSources         []string       // nil: every source type
+	WebhookQueues          []string       // among Queues; nil: each of them
 	ExpiresIn              *time.Duration // at least a minute
 }
+
+// defaultWebhooks is how many webhooks an endpoint may have when nothing else is said.
+const defaultWebhooks = 10
 
 // Vended is a new endpoint with its credential, which is shown this once.
 type Vended struct {
@@ -79,7 +88,17 @@ func (p *VendParams) normalize() error {
 	if len(p.Verbs) == 0 {
 		p.Verbs = DrainVerbs
 	}
+	if p.WebhooksMax == nil {
+		n := defaultWebhooks
+		p.WebhooksMax = &n
+	}
 	p.Queues, p.Verbs = unique(p.Queues), unique(p.Verbs)
+	if p.WebhookSources != nil {
+		p.WebhookSources = unique(p.WebhookSources)
+	}
+	if p.WebhookQueues != nil {
+		p.WebhookQueues = unique(p.WebhookQueues)
+	}
 	switch {
 	case !printable(p.Name, 128):
 		return fault.InvalidArgument("name", "must be 1 to 128 bytes of printable text")
@@ -89,6 +108,12 @@ func (p *VendParams) normalize() error {
 		return fault.InvalidArgument("queues", "must be at most 64 names of lower-case letters, digits, '.', '_' or '-', 64 bytes at most; quarantine is reserved")
 	case slices.ContainsFunc(p.Verbs, func(v string) bool { return !slices.Contains(Verbs, v) }):
 		return fault.InvalidArgument("verbs", "must be among "+strings.Join(Verbs, ", "))
+	case *p.WebhooksMax < 0 || *p.WebhooksMax > 100:
+		return fault.InvalidArgument("webhooks_max", "must be 0 to 100")
+	case slices.ContainsFunc(p.WebhookSources, func(s string) bool { return !webhook.Source(s).Known() }):
+		return fault.InvalidArgument("webhook_sources", "must be among github, gitea, stripe, slack, standard, generic")
+	case slices.ContainsFunc(p.WebhookQueues, func(q string) bool { return !slices.Contains(p.Queues, q) }):
+		return fault.InvalidArgument("webhook_queues", "must be among the endpoint's queues")
 	case p.ExpiresIn != nil && (*p.ExpiresIn < time.Minute || *p.ExpiresIn > 100*365*24*time.Hour):
 		return fault.InvalidArgument("expires_in_seconds", "must be 60 to 3153600000")
 	}
@@ -142,7 +167,8 @@ func (s *Store) Vend(ctx context.Context, human uuid.UUID, p VendParams) (*Vende
 	// one server has.
 	for try := 1; ; try++ {
 		err := s.pool.QueryRow(ctx, vendSQL, typeid.New(), human, p.Name, p.Kind, typeid.New(), newSlug(p.Name), p.Queues, p.Verbs,
-			p.DefaultLeaseTTLSeconds, p.DefaultMaxAttempts, p.RequireFence, expires, secret.Hash(v.Token)).Scan(v.fields()...)
+			p.DefaultLeaseTTLSeconds, p.DefaultMaxAttempts, p.RequireFence, expires, secret.Hash(v.Token),
+			*p.WebhooksMax, p.WebhookSources, p.WebhookQueues).Scan(v.fields()...)
 		if !slugTaken(err) || try == 5 {
 			return &v, err
 		}
@@ -156,8 +182,8 @@ const vendSQL = `
 		SELECT $1, $2, $3, $4, now FROM clock RETURNING id, name, kind
 	), e AS (
 		INSERT INTO endpoints (id, human_id, agent_id, slug, queues, verbs, default_lease_ttl_seconds,
-			default_max_attempts, require_fence, created_at, expires_at)
-		SELECT $5, $2, a.id, $6, $7, $8, $9, $10, $11, now, now + make_interval(secs => $12)
+			default_max_attempts, require_fence, created_at, expires_at, webhooks_max, webhook_sources, webhook_queues)
+		SELECT $5, $2, a.id, $6, $7, $8, $9, $10, $11, now, now + make_interval(secs => $12), $14, $15, $16
 		FROM a, clock RETURNING *
 	), c AS (
 		INSERT INTO credentials (token_hash, endpoint_id, created_at)

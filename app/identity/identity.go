@@ -31,6 +31,16 @@ const (
 
 	VerbGetDefaultLease = "get_default_lease"
 	VerbSetDefaultLease = "set_default_lease"
+
+	VerbCreateWebhook     = "create_webhook"
+	VerbListWebhooks      = "list_webhooks"
+	VerbRotateWebhook     = "rotate_webhook"
+	VerbDeleteWebhook     = "delete_webhook"
+	VerbListWebhookRules  = "list_webhook_rules"
+	VerbSetWebhookRules   = "set_webhook_rules"
+	VerbTestWebhookRules  = "test_webhook_rules"
+	VerbListWebhookEvents = "list_webhook_events"
+	VerbGetWebhookEvent   = "get_webhook_event"
 )
 
 // DrainVerbs are granted when nothing else is asked for.
@@ -39,7 +49,9 @@ var DrainVerbs = []string{
 }
 
 // Verbs are all that can be granted. Those beyond the drain verbs are granted only by name.
-var Verbs = append(slices.Clone(DrainVerbs), VerbGetDefaultLease, VerbSetDefaultLease)
+var Verbs = append(slices.Clone(DrainVerbs), VerbGetDefaultLease, VerbSetDefaultLease,
+	VerbCreateWebhook, VerbListWebhooks, VerbRotateWebhook, VerbDeleteWebhook,
+	VerbListWebhookRules, VerbSetWebhookRules, VerbTestWebhookRules, VerbListWebhookEvents, VerbGetWebhookEvent)
 
 // Human is an accountable person, identified by the pair of issuer and subject.
 type Human struct {
@@ -58,8 +70,26 @@ type Endpoint struct {
 	DefaultLeaseTTLSeconds *int
 	DefaultMaxAttempts     *int
 	RequireFence           bool
+	Webhooks               WebhookCeiling
 	CreatedAt              time.Time
 	ExpiresAt, RevokedAt   *time.Time
+}
+
+// WebhookCeiling bounds the webhooks of an endpoint, whoever makes them (intake.md section 1).
+type WebhookCeiling struct {
+	Max     int      // how many; 0 allows none
+	Sources []string // source types; nil allows every one
+	Queues  []string // where they may put todos, among the endpoint's queues; nil allows each of these
+}
+
+// AllowsSource reports whether a webhook of a source type may be made.
+func (c *WebhookCeiling) AllowsSource(source string) bool {
+	return c.Sources == nil || slices.Contains(c.Sources, source)
+}
+
+// Routes reports whether a webhook of this endpoint may put todos into a queue.
+func (e *Endpoint) Routes(queue string) bool {
+	return e.GrantsQueue(queue) && (e.Webhooks.Queues == nil || slices.Contains(e.Webhooks.Queues, queue))
 }
 
 // Grants reports whether the endpoint may call verb. list_todos implies get_todo; nothing implies release.

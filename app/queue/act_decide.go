@@ -45,6 +45,7 @@ type standing struct {
 	retryDue        bool
 	lapsed          bool // its lease
 	endpointRevoked bool
+	quarantined     bool
 }
 
 // move is what an action does. A move that closes ends the open attempt; one that opens then begins a new
@@ -66,12 +67,16 @@ var (
 	errNotFailed  = fault.New(fault.Conflict, "only a failed todo can be retried")
 	errOver       = fault.New(fault.Conflict, "this todo has ended already")
 	errNoEndpoint = fault.New(fault.Conflict, "this todo's endpoint was revoked: nobody could claim it")
+	errQuarantine = fault.New(fault.Conflict, "this todo waits in quarantine: release it to a queue or discard it")
 	errNoAction   = fault.InvalidArgument("action", "must be claim, complete, fail, retry, extend, release or cancel")
 )
 
 // decide says what an action of the human called me does to a todo, or why not. It is the whole policy of
 // human actions: everything else only carries it out.
 func decide(s standing, a Action, me string, noRetry bool) (move, error) {
+	if s.quarantined {
+		return move{}, errQuarantine
+	}
 	mine := s.owner == me && s.state == StateClaimed
 	switch a {
 	case ActionClaim:

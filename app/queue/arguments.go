@@ -88,7 +88,13 @@ func CheckJSON(name string, doc json.RawMessage) error {
 		return fault.InvalidArgument(name, "must be at most 1 MiB of JSON")
 	case !json.Valid(doc) || !utf8.Valid(doc):
 		return fault.InvalidArgument(name, "must be JSON")
-	case holdsNUL(doc):
+	}
+	return CheckReadable(name, doc)
+}
+
+// CheckReadable refuses what the store or ordinary readers cannot hold of a document that is JSON, of any size.
+func CheckReadable(name string, doc json.RawMessage) error {
+	if holdsNUL(doc) {
 		return fault.InvalidArgument(name, "must not contain the character U+0000")
 	}
 	return checkReadable(name, doc)

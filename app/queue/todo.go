@@ -44,6 +44,20 @@ func (id ID) UUID() uuid.UUID { return uuid.UUID(id) }
 // MarshalText spells the id.
 func (id ID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
 
+// EventID is the id of the event a todo came from. It is spelled ev_... on every surface.
+type EventID uuid.UUID
+
+// UUID returns the id as the database knows it.
+func (id EventID) UUID() uuid.UUID { return uuid.UUID(id) }
+
+// MarshalText spells the id.
+func (id EventID) MarshalText() ([]byte, error) {
+	return []byte(typeid.Event.Format(uuid.UUID(id))), nil
+}
+
+// Scan reads the id out of the database.
+func (id *EventID) Scan(src any) error { return (*uuid.UUID)(id).Scan(src) }
+
 // Row is what every verb returns of a todo. Missing values are null, never absent.
 type Row struct {
 	ID             ID              `json:"id"`
@@ -68,6 +82,7 @@ type Todo struct {
 	Row
 	Payload        json.RawMessage `json:"payload"`
 	Routing        json.RawMessage `json:"routing"`
+	EventID        *EventID        `json:"event_id"`      // the delivery it came from
 	SpansDropped   int             `json:"spans_dropped"` // spans without an attempt that a cap refused
 	ActivityPruned int             `json:"activity_pruned"`
 }
@@ -104,12 +119,12 @@ func (r *Row) fields() []any {
 }
 
 // Drops live beside the todo, where only an ingest locks them.
-const todoColumns = rowColumns + `, t.payload, t.routing,
+const todoColumns = rowColumns + `, t.payload, t.routing, t.event_id,
 	coalesce((SELECT n.dropped FROM todo_span_counts n WHERE n.todo_id = t.id AND n.attempt_seq = 0), 0),
 	t.activity_pruned`
 
 func (t *Todo) fields() []any {
-	return append(t.Row.fields(), &t.Payload, &t.Routing, &t.SpansDropped, &t.ActivityPruned)
+	return append(t.Row.fields(), &t.Payload, &t.Routing, &t.EventID, &t.SpansDropped, &t.ActivityPruned)
 }
 
 // Attempt is one try, as the attempt-history page describes it. It never carries the claiming endpoint's

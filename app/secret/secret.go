@@ -19,6 +19,21 @@ const (
 	LoginLink  Kind = "sbi_" // a one-time sign-in link's
 )
 
+// NewWebhook makes a webhook's signing secret: whsec_ and 32 random bytes in standard base64, as Standard
+// Webhooks libraries read it (decisions.md 36).
+func NewWebhook() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:])
+	return "whsec_" + base64.StdEncoding.EncodeToString(b[:])
+}
+
+// NewAddress makes the part of a webhook's address that nobody can guess: 128 random bits.
+func NewAddress() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:])
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
 // New makes a token: the prefix and 32 random bytes in base64url without padding.
 func New(kind Kind) string {
 	var b [32]byte

@@ -30,6 +30,9 @@ const (
 	RetentionMaxAgeDays     Key = "retention_max_age_days"       // days a terminal todo is kept
 	RetentionMaxRows        Key = "retention_max_rows"           // terminal todos kept per human
 	InterruptTimeoutSeconds Key = "interrupt_timeout_seconds"    // seconds an interrupt may wait for its answer
+	WebhookMaxBodyBytes     Key = "webhook_max_body_bytes"       // bytes of one delivery to a webhook
+	EventMaxAgeDays         Key = "event_max_age_days"           // days an event without a todo is kept
+	EventMaxRows            Key = "event_max_rows"               // events without a todo kept per human
 )
 
 type definition struct {
@@ -50,6 +53,9 @@ var definitions = map[Key]definition{
 	RetentionMaxAgeDays:     {def: 30, min: 1, max: 36_500},
 	RetentionMaxRows:        {def: 500_000, min: 1, max: 1<<31 - 1},
 	InterruptTimeoutSeconds: {def: 24 * 60 * 60, min: 1, max: 366 * 24 * 60 * 60},
+	WebhookMaxBodyBytes:     {def: 5 << 20, min: 1024, max: 32 << 20},
+	EventMaxAgeDays:         {def: 30, min: 1, max: 36_500},
+	EventMaxRows:            {def: 50_000, min: 1, max: 1<<31 - 1},
 }
 
 // freshness bounds how long a changed row may go unseen. Reading it for every span request would cost more

@@ -20,6 +20,8 @@ const (
 	Endpoint Prefix = "ep_"
 	Agent    Prefix = "ag_"
 	Human    Prefix = "hu_"
+	Webhook  Prefix = "wh_"
+	Event    Prefix = "ev_"
 )
 
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"

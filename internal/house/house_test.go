@@ -290,6 +290,7 @@ func TestTables_AreWrittenByTheirOwnPackageOnly(t *testing.T) {
 		"access_tokens": "app/identity", "login_links": "app/identity", "sessions": "app/identity",
 		"todos": "app/queue", "todo_attempts": "app/queue", "todo_activity": "app/queue",
 		"todo_spans": "app/spans", "todo_span_counts": "app/spans", "todo_trace_bindings": "app/spans",
+		"webhooks": "app/intake", "webhook_rules": "app/intake", "events": "app/intake",
 	}
 	write := regexp.MustCompile(`(?:INSERT INTO|UPDATE|DELETE FROM)\s+([a-z_]+)`)
 	written := map[string]bool{}
