@@ -24,8 +24,10 @@ const stored = `(
 const inScope = `EXISTS (SELECT FROM todos t WHERE t.id = $1 AND t.endpoint_id = $2)`
 
 const isStoredSQL = `
-SELECT ` + inScope + ` AND EXISTS (
-	SELECT FROM todo_spans s WHERE s.todo_id = $1 AND s.trace_id = $3 AND s.span_id = $4)`
+SELECT ` + inScope + ` AND (
+	SELECT true FROM todo_spans s
+	WHERE s.todo_id = $1 AND s.trace_id = $3 AND s.span_id BETWEEN $4 AND $4
+	ORDER BY s.span_id LIMIT 1) IS NOT NULL`
 
 const learnedSQL = `
 SELECT b.trace_id FROM todo_trace_bindings b WHERE b.endpoint_id = $1 AND b.trace_id = ANY($2)`

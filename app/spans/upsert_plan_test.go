@@ -1,48 +1,58 @@
 package spans
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/switchboard-otel/switchboard/app/postgres/postgrestest"
 )
 
 // performance.md T5: what a request costs must not depend on what its todo holds. Connections keep the plans that they
-// made while the table was empty, so those plans must find spans by the primary key already.
+// made while the table was empty, so those plans must find spans by the primary key already. Kept plans are generic.
 func TestUpsert_PlansMadeForAnEmptyTableProbeThePrimaryKey(t *testing.T) {
 	t.Parallel()
 	pool := postgrestest.New(t).Pool
-	b := &todoBatch{todo: uuid.New(), spans: []*Span{{}, {}}}
-	columns := b.columns(uuid.New())
-	for name, statement := range map[string]struct {
-		sql  string
-		args []any
-	}{
-		"unsettled": {unsettledSQL, columns},
-		"write":     {writeSQL, append(columns[:len(columns):len(columns)], 1, 1)},
-	} {
-		err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(t.Context(), planByIndex); err != nil {
-				return err
-			}
-			rows, err := tx.Query(t.Context(), "EXPLAIN "+statement.sql, statement.args...)
-			if err != nil {
-				return err
-			}
-			lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-			plan := strings.Join(lines, "\n")
-			if !strings.Contains(plan, "Scan using todo_spans_pkey on todo_spans") ||
-				!strings.Contains(plan, "(span_id >= i.span_id)") ||
-				strings.Contains(plan, "todo_spans_order") || strings.Contains(plan, "Seq Scan on todo_spans") {
-				t.Errorf("%s:\n%s", name, plan)
-			}
-			return err
-		})
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
+	for name, sql := range map[string]string{"is stored": isStoredSQL, "unsettled": unsettledSQL, "write": writeSQL} {
+		plan := genericPlan(t, pool, sql)
+		if !strings.Contains(plan, "Scan using todo_spans_pkey on todo_spans") || !strings.Contains(plan, "(span_id >= ") ||
+			strings.Contains(plan, "todo_spans_order") || strings.Contains(plan, "Seq Scan on todo_spans") {
+			t.Errorf("%s:\n%s", name, plan)
 		}
 	}
+}
+
+// genericPlan explains the plan that a connection keeps.
+func genericPlan(t *testing.T, pool *pgxpool.Pool, sql string) (plan string) {
+	t.Helper()
+	arguments := 0
+	for strings.Contains(sql, fmt.Sprintf("$%d", arguments+1)) {
+		arguments++
+	}
+	nulls := strings.TrimSuffix(strings.Repeat("NULL, ", arguments), ", ")
+	err := pgx.BeginFunc(t.Context(), pool, func(tx pgx.Tx) error {
+		for _, statement := range []string{planByIndex, "SET LOCAL plan_cache_mode = force_generic_plan", "PREPARE kept AS " + sql} {
+			if _, err := tx.Exec(t.Context(), statement, pgx.QueryExecModeSimpleProtocol); err != nil {
+				return err
+			}
+		}
+		rows, err := tx.Query(t.Context(), "EXPLAIN EXECUTE kept ("+nulls+")", pgx.QueryExecModeSimpleProtocol)
+		if err != nil {
+			return err
+		}
+		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			return err
+		}
+		plan = strings.Join(lines, "\n")
+		_, err = tx.Exec(t.Context(), "DEALLOCATE kept")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
 }

@@ -52,7 +52,7 @@ WITH clock AS MATERIALIZED (
 		service_name = nullif(a.service_name, ''), tool = nullif(a.tool, ''), category = a.category,
 		attributes = a.attributes::jsonb
 	FROM arrived a
-	WHERE a.corrects AND s.ctid = a.place AND s.todo_id = $1
+	WHERE a.corrects AND s.ctid = a.place
 ), tally AS (
 	SELECT attempt_seq, count(*) FILTER (WHERE fits) AS stored, count(*) FILTER (WHERE NOT fits) AS dropped
 	FROM in_todo GROUP BY attempt_seq
