@@ -36,11 +36,10 @@ func piped(from, to *gojq.Term) *gojq.Term {
 	return wrap(&gojq.Query{Left: of(from), Op: gojq.OpPipe, Right: of(to)})
 }
 
-// indexed puts an index behind a term, as a suffix.
+// indexed puts an index behind a term, as a suffix. The term is the caller's own.
 func indexed(t *gojq.Term, i *gojq.Index) *gojq.Term {
-	out := *t
-	out.SuffixList = append(append([]*gojq.Suffix(nil), t.SuffixList...), &gojq.Suffix{Index: i})
-	return &out
+	t.SuffixList = append(t.SuffixList, &gojq.Suffix{Index: i})
+	return t
 }
 
 func elementsOf() *gojq.Term { return call("_each", query(call(meterVariable))) }
@@ -57,6 +56,10 @@ func paired(op string, a, b *gojq.Query, then func(a, b *gojq.Query) *gojq.Query
 		Patterns: []*gojq.Pattern{{Name: pairVariable}},
 		Right:    then(query(first), query(second)),
 	}
+}
+
+func compared(op gojq.Operator, a, b *gojq.Query) *gojq.Query {
+	return query(call("_compare", query(call(meterVariable)), literal(op.String()), a, b))
 }
 
 func number(digits string) *gojq.Term { return &gojq.Term{Type: gojq.TermTypeNumber, Number: digits} }

@@ -22,12 +22,27 @@ func (r refusal) Error() string { return string(r) }
 // checker walks a parsed expression, refuses what is not on its lists and rewrites the rest. What it does not
 // know it refuses: the default of every switch is a refusal.
 type checker struct {
+	room      *room
 	variables []string // in scope
 	patterns  []pattern
 }
 
-// check parses and rewrites one expression. It panics with nothing; a refusal travels as its error.
-func check(expr string) (_ *expression, err error) {
+// room is what is left for the expressions of one set: compiled, a part takes up to a few hundred bytes, and
+// patterns more than their text.
+type room struct{ parts, instructions, runes int }
+
+func newRoom() *room { return &room{parts: 6000, instructions: 5000, runes: 20_000} }
+
+const partsOfPair = 8
+
+func (c *checker) take(parts int) {
+	if c.room.parts -= parts; c.room.parts < 0 {
+		c.refuse("makes the rules together larger than rules may be")
+	}
+}
+
+// check parses and rewrites one expression.
+func check(expr string, room *room) (_ *expression, err error) {
 	parsed, err := gojq.Parse(expr)
 	if err != nil {
 		return nil, parseError(err)
@@ -41,7 +56,7 @@ func check(expr string) (_ *expression, err error) {
 			panic(r)
 		}
 	}()
-	c := &checker{variables: []string{"$params"}}
+	c := &checker{room: room, variables: []string{"$params"}}
 	return &expression{query: c.query(parsed), patterns: c.patterns}, nil
 }
 
@@ -60,6 +75,7 @@ func (c *checker) query(q *gojq.Query) *gojq.Query {
 	if q == nil {
 		c.refuse("is incomplete")
 	}
+	c.take(1)
 	if q.Meta != nil || len(q.Imports) > 0 {
 		c.refuse("must not import modules")
 	}
@@ -68,6 +84,9 @@ func (c *checker) query(q *gojq.Query) *gojq.Query {
 	}
 	if q.Term != nil {
 		return of(c.term(q.Term))
+	}
+	if q.Right == nil {
+		c.refuse("is empty")
 	}
 	if len(q.Patterns) > 0 {
 		return c.bind(q)
@@ -80,10 +99,9 @@ func (c *checker) query(q *gojq.Query) *gojq.Query {
 		if isLiteral(q.Left) || isLiteral(q.Right) {
 			return &gojq.Query{Left: left, Op: q.Op, Right: right}
 		}
-		return paired("compare", left, right, func(a, b *gojq.Query) *gojq.Query {
-			return &gojq.Query{Left: a, Op: q.Op, Right: b}
-		})
+		return compared(q.Op, left, right)
 	case gojq.OpAdd, gojq.OpSub, gojq.OpMul, gojq.OpDiv, gojq.OpMod:
+		c.take(partsOfPair)
 		return paired(q.Op.String(), c.query(q.Left), c.query(q.Right), func(a, b *gojq.Query) *gojq.Query {
 			return &gojq.Query{Left: a, Op: q.Op, Right: b}
 		})
@@ -126,6 +144,7 @@ func (c *checker) term(t *gojq.Term) *gojq.Term {
 }
 
 func (c *checker) base(t *gojq.Term) *gojq.Term {
+	c.take(1)
 	switch t.Type {
 	case gojq.TermTypeIdentity, gojq.TermTypeNull, gojq.TermTypeTrue, gojq.TermTypeFalse:
 		return &gojq.Term{Type: t.Type}
@@ -176,6 +195,7 @@ func (c *checker) text(s *gojq.String) *gojq.String {
 }
 
 func (c *checker) suffix(of *gojq.Term, s *gojq.Suffix) *gojq.Term {
+	c.take(1)
 	switch {
 	case s.Index != nil:
 		return c.index(of, s.Index)
@@ -206,6 +226,7 @@ func (c *checker) index(of *gojq.Term, i *gojq.Index) *gojq.Term {
 	if isLiteral(i.Start) {
 		return piped(of, piped(weighed("at"), indexed(identity(), &gojq.Index{Start: i.Start})))
 	}
+	c.take(partsOfPair)
 	return wrap(paired("at", query(of), c.query(i.Start), func(a, b *gojq.Query) *gojq.Query {
 		return query(indexed(a.Term, &gojq.Index{Start: b}))
 	}))

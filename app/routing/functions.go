@@ -31,12 +31,14 @@ func (c *checker) call(f *gojq.Func) *gojq.Term {
 	if written := writtenOut(f); written != nil {
 		return wrap(c.query(written))
 	}
+	c.take(4)
 	switch arity := len(f.Args); {
 	case f.Name == "test" && (arity == 1 || arity == 2):
 		return c.test(f.Args)
 	case f.Name == "IN" && arity == 1:
 		return c.among(f.Args[0])
 	case f.Name == "inside" && arity == 1:
+		c.take(partsOfPair)
 		return wrap(paired("contains", c.query(f.Args[0]), query(identity()), func(of, in *gojq.Query) *gojq.Query {
 			return query(piped(of.Term, call("contains", in)))
 		}))
@@ -49,6 +51,7 @@ func (c *checker) call(f *gojq.Func) *gojq.Term {
 	case arity == 0 && slices.Contains(unary, f.Name):
 		return piped(weighed(f.Name), call(f.Name))
 	case arity == 1 && slices.Contains(binary, f.Name):
+		c.take(partsOfPair)
 		return wrap(paired(f.Name, query(identity()), c.query(f.Args[0]), func(in, arg *gojq.Query) *gojq.Query {
 			return of(piped(in.Term, call(f.Name, arg)))
 		}))
@@ -74,9 +77,7 @@ func writtenOut(f *gojq.Func) *gojq.Query {
 
 // among is IN(list): whether the input is one of the outputs of list.
 func (c *checker) among(list *gojq.Query) *gojq.Term {
-	equal := paired("compare", query(identity()), query(call(inputVariable)), func(a, b *gojq.Query) *gojq.Query {
-		return &gojq.Query{Left: a, Op: gojq.OpEq, Right: b}
-	})
+	equal := compared(gojq.OpEq, query(identity()), query(call(inputVariable)))
 	return wrap(&gojq.Query{
 		Left:     query(identity()),
 		Op:       gojq.OpPipe,
@@ -95,7 +96,7 @@ func (c *checker) test(args []*gojq.Query) *gojq.Term {
 	if foldCase && (!isLiteral(args[1]) || args[1].Term.Type != gojq.TermTypeString || args[1].Term.Str.Str != "i") {
 		c.refuse(`must not give test other flags than "i"`)
 	}
-	p, err := compilePattern(args[0].Term.Str.Str, foldCase)
+	p, err := compilePattern(args[0].Term.Str.Str, foldCase, c.room)
 	if err != nil {
 		c.refuse("cannot be used: %v", err)
 	}

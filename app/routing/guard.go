@@ -10,15 +10,17 @@ import (
 
 // The functions that check.go writes into an expression. Their names cannot be called from a rule.
 //
-//	_each($m)            the elements of ., without a list of them in between
-//	_weigh($m; op)       . once op on it has been paid for
-//	_pair($m; op; a; b)  [a, b] once "a op b" has been paid for and its operands fit
-//	_test($m; n)         whether . matches the rule's n-th pattern
+//	_each($m)               the elements of ., without a list of them in between
+//	_weigh($m; op)          . once op on it has been paid for
+//	_compare($m; op; a; b)  a op b
+//	_pair($m; op; a; b)     [a, b] once "a op b" has been paid for and its operands fit
+//	_test($m; n)            whether . matches the rule's n-th pattern
 func guards(patterns []pattern) []gojq.CompilerOption {
 	return []gojq.CompilerOption{
 		gojq.WithIterFunction("_each", 1, 1, each),
 		gojq.WithFunction("_weigh", 2, 2, weigh),
 		gojq.WithFunction("_pair", 4, 4, pair),
+		gojq.WithFunction("_compare", 4, 4, compare),
 		gojq.WithFunction("_test", 2, 2, func(in any, args []any) any {
 			return patterns[args[1].(int)].test(args[0].(*meter), in)
 		}),
@@ -119,10 +121,6 @@ func pair(_ any, args []any) any {
 		if bits(a)+bits(b) > maxBits {
 			m.overspent = "it makes numbers of more digits than a rule may"
 		}
-	case "compare":
-		if gojq.TypeOf(a) == gojq.TypeOf(b) {
-			m.spend(size(a, maxRuleSteps)+size(b, maxRuleSteps), 0)
-		}
 	case "at":
 		if _, text := b.(string); !text && !isNumber(b) {
 			return errors.New("an index must be a string or a number, not " + gojq.TypeOf(b))
@@ -132,6 +130,29 @@ func pair(_ any, args []any) any {
 		return pairFunction(m, op, a, b)
 	}
 	return []any{a, b}
+}
+
+// compare looks at all of both values in the worst case.
+func compare(_ any, args []any) any {
+	m, op, a, b := args[0].(*meter), args[1].(string), args[2], args[3]
+	if !m.spend(size(a, maxRuleSteps)+size(b, maxRuleSteps), 0) {
+		return false
+	}
+	order := gojq.Compare(a, b)
+	switch op {
+	case "==":
+		return order == 0
+	case "!=":
+		return order != 0
+	case "<":
+		return order < 0
+	case "<=":
+		return order <= 0
+	case ">":
+		return order > 0
+	default:
+		return order >= 0
+	}
 }
 
 // pairFunction is pair for the functions of one argument; a is their input.

@@ -14,7 +14,6 @@ import (
 const (
 	maxPatternBytes = 256
 	maxPatternSize  = 1000 // instructions, counted before they are made
-	maxPatternRunes = 20_000
 )
 
 // pattern is a regular expression written in a rule, compiled with it.
@@ -24,7 +23,7 @@ type pattern struct {
 }
 
 // compilePattern refuses a pattern that would be large once its repetitions are written out, before they are.
-func compilePattern(text string, foldCase bool) (pattern, error) {
+func compilePattern(text string, foldCase bool, room *room) (pattern, error) {
 	if len(text) > maxPatternBytes {
 		return pattern{}, fmt.Errorf("a pattern of test must be at most %d bytes", maxPatternBytes)
 	}
@@ -36,7 +35,9 @@ func compilePattern(text string, foldCase bool) (pattern, error) {
 		return pattern{}, errors.New("a pattern of test is no regular expression (RE2 syntax)")
 	}
 	size, runes := patternSize(parsed)
-	if size > maxPatternSize || runes > maxPatternRunes {
+	room.instructions -= size
+	room.runes -= runes
+	if size > maxPatternSize || room.instructions < 0 || room.runes < 0 {
 		return pattern{}, errors.New("a pattern of test is too large once its repetitions are written out")
 	}
 	re, err := regexp.Compile(text)

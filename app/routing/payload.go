@@ -1,10 +1,7 @@
 package routing
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
-	"io"
 )
 
 // What a payload may measure for rules to look at it. Decoded, small values take many times their bytes, so
@@ -75,21 +72,4 @@ func estimate(text []byte) (decoded int, err error) {
 		}
 	}
 	return decoded, nil
-}
-
-// decode reads a JSON text with its numbers as they are written. Nothing is null.
-func decode(text []byte) (any, error) {
-	if len(text) == 0 {
-		return nil, nil
-	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	var value any
-	if decoder.Decode(&value) != nil {
-		return nil, errPayloadJSON
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return nil, errPayloadJSON
-	}
-	return value, nil
 }

@@ -37,8 +37,9 @@ func Compile(set Set) (*Program, error) {
 	if set.Default != nil {
 		p.fallback = *set.Default
 	}
+	room := newRoom()
 	for i, rule := range set.Rules {
-		code, err := compile(rule.Expr)
+		code, err := compile(rule.Expr, room)
 		if err != nil {
 			return nil, refuse(i, rule.ID, err.Error())
 		}
@@ -59,8 +60,8 @@ func decodeParams(text []byte) (any, error) {
 }
 
 // compile checks one expression and compiles what check made of it.
-func compile(expr string) (*gojq.Code, error) {
-	checked, err := check(expr)
+func compile(expr string, room *room) (*gojq.Code, error) {
+	checked, err := check(expr, room)
 	if err != nil {
 		return nil, err
 	}

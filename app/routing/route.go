@@ -27,12 +27,14 @@ type Decision struct {
 	Trace  Trace
 }
 
-// memory is what evaluations may hold at once, over all deliveries of the process: an estimate of the decoded
-// payload, and workingBytes for what the expressions make. A delivery waits for its share before its time
-// begins to run.
-var memory = semaphore.NewWeighted(24 << 20)
+// memory is what evaluations may hold at once, over all deliveries of the process, so that few run at once and
+// large ones alone. A delivery waits for its share before its time begins to run.
+var memory = semaphore.NewWeighted(memoryBytes)
 
-const workingBytes = 8 << 20
+const (
+	memoryBytes  = 24 << 20
+	workingBytes = 8 << 20 // what the expressions of one delivery make, and the interpreter's own stacks
+)
 
 // Route evaluates the rules in order until one matches. It never fails: what goes wrong is in the decision. A
 // ctx that ends makes a fault, too, so a caller looks at its ctx before it stores one.
@@ -44,10 +46,11 @@ func (p *Program) Route(ctx context.Context, in Input) Decision {
 	if err != nil {
 		return faulted(nil, Fault{Reason: err.Error()})
 	}
-	if err := memory.Acquire(ctx, int64(min(decoded, maxDecodedBytes)+workingBytes)); err != nil {
+	held := int64(min(decoded+workingBytes, memoryBytes))
+	if err := memory.Acquire(ctx, held); err != nil {
 		return faulted(nil, Fault{Reason: errEnded.Error()})
 	}
-	defer memory.Release(int64(min(decoded, maxDecodedBytes) + workingBytes))
+	defer memory.Release(held)
 	event, err := in.event()
 	if err != nil {
 		return faulted(nil, Fault{Reason: err.Error()})
