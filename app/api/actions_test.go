@@ -109,6 +109,10 @@ func (f *fixture) state(t *testing.T, name string) string {
 	case "done":
 		f.act(t, &f.alice, id, "claim", "")
 		f.act(t, &f.alice, id, "complete", "")
+	case "quarantine":
+		if _, err := f.db.Pool.Exec(t.Context(), `UPDATE todos SET queue = 'quarantine' WHERE id = $1`, raw); err != nil {
+			t.Fatal(err)
+		}
 	case "revoked":
 		f.do(t, &f.alice, "POST", "/endpoints/"+v.Slug+"/revoke", "")
 	default:
@@ -130,6 +134,7 @@ func TestActions_WhatEachDoesInEachState(t *testing.T) {
 		"dead letter":     {"-", "-", "-", "pending", "-", "-", "-"},
 		"done":            {"-", "-", "-", "-", "-", "-", "-"},
 		"revoked":         {"-", "-", "-", "-", "-", "-", "-"},
+		"quarantine":      {"-", "-", "-", "-", "-", "-", "-"},
 	} {
 		for i, action := range actions {
 			id := f.state(t, state)

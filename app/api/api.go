@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/switchboard-otel/switchboard/app/identity"
+	"github.com/switchboard-otel/switchboard/app/intake"
 	"github.com/switchboard-otel/switchboard/app/queue"
 	"github.com/switchboard-otel/switchboard/app/spans"
 )
@@ -25,6 +26,7 @@ type Config struct {
 	Identity   *identity.Store
 	Queue      *queue.Store
 	Spans      *spans.Store
+	Intake     *intake.Store
 	BaseURL    string        // what links are built from, without a trailing slash
 	Version    string        // of the server
 	LocalLogin bool          // one-time sign-in links are handed out

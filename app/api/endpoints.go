@@ -20,6 +20,9 @@ type endpointBody struct {
 	DefaultLeaseTTLSeconds *int       `json:"default_lease_ttl_seconds"`
 	DefaultMaxAttempts     *int       `json:"default_max_attempts"`
 	RequireFence           bool       `json:"require_fence"`
+	WebhooksMax            int        `json:"webhooks_max"`
+	WebhookSources         []string   `json:"webhook_sources"`
+	WebhookQueues          []string   `json:"webhook_queues"`
 	MCPURL                 string     `json:"mcp_url"`
 	OTLPURL                string     `json:"otlp_url"`
 	CreatedAt              time.Time  `json:"created_at"`
@@ -45,6 +48,9 @@ func (s *server) endpointBody(e *identity.Endpoint) endpointBody {
 		DefaultLeaseTTLSeconds: e.DefaultLeaseTTLSeconds,
 		DefaultMaxAttempts:     e.DefaultMaxAttempts,
 		RequireFence:           e.RequireFence,
+		WebhooksMax:            e.Webhooks.Max,
+		WebhookSources:         e.Webhooks.Sources,
+		WebhookQueues:          e.Webhooks.Queues,
 		MCPURL:                 s.BaseURL + "/mcp/" + e.Slug,
 		OTLPURL:                s.BaseURL + "/otlp/" + e.Slug,
 		CreatedAt:              e.CreatedAt.UTC(),
@@ -70,6 +76,9 @@ func (s *server) vendEndpoint(c *call) (*answer, error) {
 		Verbs:                  in.Texts("verbs"),
 		DefaultLeaseTTLSeconds: in.Whole("default_lease_ttl_seconds"),
 		DefaultMaxAttempts:     in.Whole("default_max_attempts"),
+		WebhooksMax:            in.Whole("webhooks_max"),
+		WebhookSources:         in.Texts("webhook_sources"),
+		WebhookQueues:          in.Texts("webhook_queues"),
 	}
 	if fence := in.Bool("require_fence"); fence != nil {
 		p.RequireFence = *fence

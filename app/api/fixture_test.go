@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zaptest"
 
 	"github.com/switchboard-otel/switchboard/app/identity"
+	"github.com/switchboard-otel/switchboard/app/intake"
 	"github.com/switchboard-otel/switchboard/app/postgres/postgrestest"
 	"github.com/switchboard-otel/switchboard/app/queue"
 	"github.com/switchboard-otel/switchboard/app/settings"
@@ -51,6 +52,7 @@ func setup(t *testing.T, change ...func(*Config)) *fixture {
 		Identity:   identity.NewStore(db.Pool, todos),
 		Queue:      todos,
 		Spans:      spans.NewStore(db.Pool, live),
+		Intake:     intake.NewStore(intake.Config{Pool: db.Pool, Queue: todos, Settings: live, Sealer: sealer(t), BaseURL: baseURL}),
 		BaseURL:    baseURL,
 		Version:    "1.2.3",
 		LocalLogin: true,
@@ -78,6 +80,15 @@ func setup(t *testing.T, change ...func(*Config)) *fixture {
 	t.Cleanup(server.Close)
 	f.url = server.URL
 	return f
+}
+
+func sealer(t *testing.T) *intake.Sealer {
+	t.Helper()
+	s, err := intake.NewSealer(strings.Repeat("5e", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 func (f *fixture) person(t *testing.T, h *identity.Human) person {

@@ -87,10 +87,17 @@ var badStrings = map[string][]string{
 		"\"https://x/\xff\"", `"https://x/` + strings.Repeat(canary, 90) + `"`},
 	"cursor":  {`"a\u0000"`, `"` + canary + `"`, `"td_` + canary + `"`},
 	"summary": {}, // anything that is a string is cut and kept
+
+	"target_queue": {`"a\u0000"`, "\"a\xff\""},
+	"secret":       {`"a\u0000"`, `"short"`, `"` + strings.Repeat(canary, 43) + `"`},
+	"event_id":     {`"a\u0000"`, "\"a\xff\""},
+	"content_type": {`"a\u0000"`, `"` + strings.Repeat(canary, 43) + `"`},
+	"reason":       {`null`, `""`, `" "`},
 }
 
 // required are the arguments without which a route refuses others first.
-var required = map[string]string{"name": `"b"`, "title": `"t"`, "dead_letter": `true`}
+var required = map[string]string{"name": `"b"`, "title": `"t"`, "dead_letter": `true`, "source_type": `"github"`, "rules": `[]`,
+	"reason": `"r"`}
 
 // Every argument of every body that the document names, with everything it must not be: refused by its name,
 // without its value, and nothing is changed.
@@ -101,7 +108,8 @@ func TestInput_EveryArgumentOfEveryBodyIsRefusedByNameAndNothingMoves(t *testing
 		t.Fatal(err)
 	}
 	v := f.vend(t, &f.alice, `{"name":"bot"}`)
-	paths := strings.NewReplacer("{ref}", v.Slug, "{id}", f.state(t, "mine"))
+	webhook, event := f.delivered(t, v.Slug)
+	paths := strings.NewReplacer("{ref}", v.Slug, "{id}", f.state(t, "mine"), "{webhook}", webhook, "{event}", event)
 	before := f.snapshot(t)
 	tried := 0
 	for path, methods := range d.Paths {
@@ -149,7 +157,8 @@ func TestInput_NullAndEmptyAreAbsent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := f.vend(t, &f.alice, `{"name":"bot","default_lease_ttl_seconds":600,"default_max_attempts":3,"require_fence":true}`)
+	v := f.vend(t, &f.alice, `{"name":"bot","default_lease_ttl_seconds":600,"default_max_attempts":3,"require_fence":true,"webhooks_max":100}`)
+	webhook, event := f.delivered(t, v.Slug)
 	for path, methods := range d.Paths {
 		for method, op := range methods {
 			for name, text := range op.RequestBody.Content["application/json"].Schema.Properties {
@@ -160,11 +169,20 @@ func TestInput_NullAndEmptyAreAbsent(t *testing.T) {
 				for _, value := range []string{`null`, `""`, `"null"`, ` null `} {
 					state := map[bool]string{true: "mine", false: "pending"}[strings.HasSuffix(path, "complete") || strings.HasSuffix(path, "fail") ||
 						strings.HasSuffix(path, "extend") || strings.HasSuffix(path, "release")]
-					if strings.HasSuffix(path, "{id}/retry") {
+					switch {
+					case strings.HasSuffix(path, "{id}/retry"):
 						state = "dead letter"
+					case strings.HasSuffix(path, "/again"):
+						state = "done"
+					case strings.Contains(path, "/quarantine/"):
+						state = "quarantine"
 					}
-					target := strings.NewReplacer("{ref}", v.Slug, "{id}", f.state(t, state)).Replace(path)
-					if got := f.do(t, &f.alice, strings.ToUpper(method), target, bodyWith(op, name, value)); got.status >= 300 {
+					target := strings.NewReplacer("{ref}", v.Slug, "{id}", f.state(t, state), "{webhook}", webhook, "{event}", event).Replace(path)
+					body := bodyWith(op, name, value)
+					if strings.HasSuffix(path, "/rules/test") && name != "event_id" { // it wants this or a payload
+						body = strings.Replace(body, "{", `{"event_id":"`+event+`",`, 1)
+					}
+					if got := f.do(t, &f.alice, strings.ToUpper(method), target, body); got.status >= 300 && name != "event_id" {
 						t.Errorf("%s %s with %s %s: %d %s", method, path, name, value, got.status, got.body)
 					}
 				}
@@ -177,7 +195,8 @@ func TestInput_NullAndEmptyAreAbsent(t *testing.T) {
 func TestInput_EveryRouteRefusesABodyThatIsNoObject(t *testing.T) {
 	f := setup(t)
 	v := f.vend(t, &f.alice, `{"name":"bot"}`)
-	paths := strings.NewReplacer("{ref}", v.Slug, "{id}", f.state(t, "mine"))
+	webhook, event := f.delivered(t, v.Slug)
+	paths := strings.NewReplacer("{ref}", v.Slug, "{id}", f.state(t, "mine"), "{webhook}", webhook, "{event}", event)
 	before := f.snapshot(t)
 	d, err := readDocument()
 	if err != nil {
@@ -211,7 +230,8 @@ func TestInput_EveryArgumentOfEveryQueryIsRefusedByName(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := f.state(t, "pending")
-	values := map[string][]string{"q": {"a\x00"}, "endpoint": {"a\x00"}, "queue": {"a\x00"}, "include": {canary, "attempts,", "a\x00"}, "cursor": {canary, "a\x00"}}
+	values := map[string][]string{"q": {"a\x00"}, "endpoint": {"a\x00"}, "queue": {"a\x00"}, "include": {canary, "attempts,", "a\x00"}, "cursor": {canary, "a\x00"},
+		"webhook": {"a\x00"}}
 	for path, methods := range d.Paths {
 		for _, p := range methods["get"].Parameters {
 			if p.In != "query" {

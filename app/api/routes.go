@@ -36,6 +36,20 @@ func (s *server) routes() []route {
 		{http.MethodPost, "/todos/{id}/extend", s.act(queue.ActionExtend)},
 		{http.MethodPost, "/todos/{id}/release", s.act(queue.ActionRelease)},
 		{http.MethodPost, "/todos/{id}/cancel", s.act(queue.ActionCancel)},
+		{http.MethodPost, "/todos/{id}/again", s.runAgain},
+		{http.MethodPost, "/todos/{id}/quarantine/release", s.admitTodo},
+		{http.MethodPost, "/todos/{id}/quarantine/discard", s.discardTodo},
+		{http.MethodGet, "/endpoints/{ref}/webhooks", s.endpointWebhooks},
+		{http.MethodPost, "/endpoints/{ref}/webhooks", s.createWebhook},
+		{http.MethodGet, "/webhooks", s.listWebhooks},
+		{http.MethodGet, "/webhooks/{webhook}", s.showWebhook},
+		{http.MethodDelete, "/webhooks/{webhook}", s.deleteWebhook},
+		{http.MethodPost, "/webhooks/{webhook}/rotate", s.rotateWebhook},
+		{http.MethodGet, "/webhooks/{webhook}/rules", s.webhookRules},
+		{http.MethodPut, "/webhooks/{webhook}/rules", s.setWebhookRules},
+		{http.MethodPost, "/webhooks/{webhook}/rules/test", s.testWebhookRules},
+		{http.MethodGet, "/events", s.listEvents},
+		{http.MethodGet, "/events/{event}", s.showEvent},
 	}
 }
 

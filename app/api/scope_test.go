@@ -14,7 +14,8 @@ import (
 func (f *fixture) snapshot(t *testing.T) map[string]string {
 	t.Helper()
 	digests := map[string]string{}
-	for _, table := range []string{"agents", "endpoints", "credentials", "todos", "todo_attempts", "todo_activity", "todo_trace_bindings", "login_links"} {
+	for _, table := range []string{"agents", "endpoints", "credentials", "todos", "todo_attempts", "todo_activity", "todo_trace_bindings", "login_links",
+		"webhooks", "webhook_rules", "events"} {
 		var digest string
 		err := f.db.Pool.QueryRow(t.Context(), `SELECT coalesce(md5(string_agg(r::text, ';' ORDER BY r::text)), '') FROM `+table+` r`).Scan(&digest)
 		if err != nil {
@@ -42,14 +43,20 @@ func TestScope_ForeignIsUnknownOnEveryRouteByteForByte(t *testing.T) {
 	for _, state := range []string{"pending", "mine", "agent's", "agent's, fenced", "retry scheduled", "dead letter", "done", "revoked"} {
 		foreign["{id}"] = append(foreign["{id}"], f.state(t, state))
 	}
-	unknown := map[string]string{"{ref}": "nobody-x2x2", "{id}": typeid.Todo.Format(typeid.New())}
+	webhook, event := f.delivered(t, active.Slug)
+	foreign["{webhook}"], foreign["{event}"] = []string{webhook}, []string{event}
+	unknown := map[string]string{"{ref}": "nobody-x2x2", "{id}": typeid.Todo.Format(typeid.New()),
+		"{webhook}": typeid.Webhook.Format(typeid.New()), "{event}": typeid.Event.Format(typeid.New())}
 	never := map[string][]string{
 		"{ref}": {"ep_", "%00", "a%2Fb", strings.Repeat("x", 3000), "%ff", strings.ToUpper(active.Slug)},
 		"{id}":  {"td_", "x", "%00", "%ff", "a%2Fb", strings.Repeat("9", 5000), strings.ToUpper(foreign["{id}"][0])},
+
+		"{webhook}": {"wh_", "x", "%00", "%ff", strings.ToUpper(webhook)},
+		"{event}":   {"ev_", "x", "%00", "%ff", strings.ToUpper(event)},
 	}
 	bodies := []string{
-		"", `{"title":"t","summary":"s","retry":false,"overlap_seconds":60,"default_max_attempts":2}`,
-		`{"title":7,"summary":7,"artifact":7,"via":7,"overlap_seconds":-1,"default_max_attempts":0}`, `{`,
+		"", `{"title":"t","summary":"s","retry":false,"overlap_seconds":60,"default_max_attempts":2,"source_type":"generic","rules":[],"payload":{},"queue":"default","reason":"r"}`,
+		`{"title":7,"summary":7,"artifact":7,"via":7,"overlap_seconds":-1,"default_max_attempts":0,"source_type":7,"rules":7,"queue":7,"reason":7}`, `{`,
 	}
 	before := f.snapshot(t)
 	for _, r := range (&server{}).routes() {
@@ -71,7 +78,7 @@ func TestScope_ForeignIsUnknownOnEveryRouteByteForByte(t *testing.T) {
 			}
 		}
 	}
-	for _, query := range []string{"/todos?endpoint=", "/todos?q=", "/todos?cursor="} {
+	for _, query := range []string{"/todos?endpoint=", "/todos?q=", "/todos?cursor=", "/events?webhook=", "/events?cursor="} {
 		for parameter, others := range foreign {
 			want := f.do(t, &f.bob, "GET", query+unknown[parameter], "")
 			for _, other := range others {
@@ -91,6 +98,7 @@ func TestScope_ListsHoldNothingForeign(t *testing.T) {
 	f := setup(t)
 	calls := map[string]string{
 		"GET /status": "", "GET /endpoints": "", "GET /todos": "", "GET /todos?dead_letter=true": "", "POST /todos/retry": `{"dead_letter":true}`,
+		"GET /webhooks": "", "GET /events": "",
 	}
 	ask := func() map[string]string {
 		answers := map[string]string{}
@@ -104,6 +112,7 @@ func TestScope_ListsHoldNothingForeign(t *testing.T) {
 	for _, state := range []string{"pending", "agent's", "dead letter", "done", "revoked"} {
 		f.state(t, state)
 	}
+	f.delivered(t, f.vend(t, &f.alice, `{"name":"alices secret agent"}`).Slug)
 	if diff := cmp.Diff(alone, ask()); diff != "" {
 		t.Errorf("bob sees that alice is there: %s", diff)
 	}

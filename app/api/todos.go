@@ -131,12 +131,13 @@ type trailBody struct {
 	URL        string                 `json:"url"`
 	Attempts   *[]queue.Attempt       `json:"attempts,omitempty"` // hides Detail's, which is never absent
 	Activity   *[]queue.ActivityEntry `json:"activity,omitempty"`
+	Event      any                    `json:"event,omitempty"` // null when the todo came from none
 	Spans      *[]spanBody            `json:"spans,omitempty"`
 	SpansTotal *int                   `json:"spans_total,omitempty"`
 }
 
 // The parts of a trail that include= names. Without it all of them are in the answer.
-var trailParts = []string{"attempts", "activity", "spans"}
+var trailParts = []string{"attempts", "activity", "event", "spans"}
 
 func (s *server) showTodo(c *call) (*answer, error) {
 	in := queryOf(c.Request)
@@ -145,7 +146,7 @@ func (s *server) showTodo(c *call) (*answer, error) {
 		include = strings.Split(list, ",")
 	}
 	if slices.ContainsFunc(include, func(part string) bool { return !slices.Contains(trailParts, part) }) {
-		in.Refuse(fault.InvalidArgument("include", "must be among attempts, activity and spans, separated by commas"))
+		in.Refuse(fault.InvalidArgument("include", "must be among attempts, activity, event and spans, separated by commas"))
 	}
 	if in.Err() != nil {
 		return nil, in.Err()
@@ -171,6 +172,11 @@ func (s *server) showTodo(c *call) (*answer, error) {
 	}
 	if slices.Contains(include, "activity") {
 		body.Activity = &d.Activity
+	}
+	if slices.Contains(include, "event") {
+		if body.Event, err = s.Intake.EventOfTodo(c.Context(), c.human.ID, id); err != nil {
+			return nil, err
+		}
 	}
 	if slices.Contains(include, "spans") {
 		if err := s.addSpans(c.Context(), c.human.ID, id, &body); err != nil {

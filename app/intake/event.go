@@ -21,6 +21,7 @@ const family = "webhook"
 
 // Caps of what is kept beside the payload, in bytes. The database checks each again.
 const (
+	maxKind        = 64
 	maxContentType = 256
 	maxSourceIP    = 64
 )

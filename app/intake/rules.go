@@ -36,20 +36,6 @@ type RuleChange struct {
 	ChangeParams bool
 }
 
-// ParseRules reads rules as a caller sends them.
-func ParseRules(rules, fallback json.RawMessage) (list []routing.Rule, action *routing.Action, err error) {
-	if rules == nil {
-		return nil, nil, fault.InvalidArgument("rules", "is required; [] means none")
-	}
-	if strictly(rules, &list) != nil {
-		return nil, nil, fault.InvalidArgument("rules", `must be an array of {"id", "name", "expr", "action"}`)
-	}
-	if fallback != nil && strictly(fallback, &action) != nil {
-		return nil, nil, fault.InvalidArgument("default", `must be {"queue": "...", "work_order": true or false} or {"drop": true}`)
-	}
-	return list, action, nil
-}
-
 // strictly refuses members that mean nothing: a misspelt one would make a rule do something else than it says.
 func strictly(text json.RawMessage, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))

@@ -25,6 +25,7 @@ import (
 	"github.com/switchboard-otel/switchboard/app/arguments"
 	"github.com/switchboard-otel/switchboard/app/fault"
 	"github.com/switchboard-otel/switchboard/app/identity"
+	"github.com/switchboard-otel/switchboard/app/intake"
 	"github.com/switchboard-otel/switchboard/app/postgres"
 	"github.com/switchboard-otel/switchboard/app/queue"
 	"github.com/switchboard-otel/switchboard/app/ratelimit"
@@ -39,6 +40,7 @@ const instructions = `Switchboard hands out durable todos. claim_next gives you 
 type Config struct {
 	Identity *identity.Store
 	Queue    *queue.Store
+	Intake   *intake.Store
 	BaseURL  string // without a slash at its end
 	Version  string
 	Log      *zap.Logger

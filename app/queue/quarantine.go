@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -36,20 +37,24 @@ var (
 	errStillLive       = fault.New(fault.Conflict, "this todo is still live; it can be run again once it has ended")
 )
 
-// Admit releases a todo from quarantine to one of its endpoint's queues.
+// Admit releases a todo from quarantine to one of its endpoint's queues; empty means the first of them.
 func (s *Store) Admit(ctx context.Context, human, id uuid.UUID, queue string, via Via) (*Todo, error) {
-	return s.settle(ctx, human, id, entry{kind: KindHumanAction,
-		detail: map[string]any{"action": ActionAdmit, "via": via, "queue": queue}}, func(tx pgx.Tx, was *subject) error {
+	record := entry{kind: KindHumanAction, detail: map[string]any{"action": ActionAdmit, "via": via}}
+	return s.settle(ctx, human, id, record, func(tx pgx.Tx, was *subject) error {
 		if was.endpointRevoked {
 			return errNoEndpoint
 		}
-		tag, err := tx.Exec(ctx, `
+		var to string
+		err := tx.QueryRow(ctx, `
 			WITH clock AS MATERIALIZED (SELECT sb_now() AS now)
-			UPDATE todos t SET queue = $3, updated_at = clock.now FROM clock, endpoints e
-			WHERE t.id = $1 AND t.human_id = $2 AND e.id = t.endpoint_id AND $3 = ANY(e.queues)`, id, human, text.Clean(queue))
-		if err == nil && tag.RowsAffected() == 0 {
+			UPDATE todos t SET queue = CASE WHEN $3 = '' THEN e.queues[1] ELSE $3 END, updated_at = clock.now
+			FROM clock, endpoints e
+			WHERE t.id = $1 AND t.human_id = $2 AND e.id = t.endpoint_id AND ($3 = '' OR $3 = ANY(e.queues))
+			RETURNING t.queue`, id, human, queue).Scan(&to)
+		if errors.Is(err, pgx.ErrNoRows) {
 			return errNotTheirQueue
 		}
+		record.detail["queue"] = to
 		return err
 	})
 }
@@ -107,8 +112,8 @@ func readForHuman(ctx context.Context, tx pgx.Tx, human, id uuid.UUID, t *Todo) 
 }
 
 // Again has the work of a todo that has ended done once more, by a new todo with the same payload that came
-// from the same event. queue may name another of the endpoint's queues; one that was discarded in quarantine
-// needs it. Both todos record it.
+// from the same event. It goes into the same queue, or into another of the endpoint's that queue names; what was
+// discarded in quarantine goes into the first of them. Both todos record it.
 func (s *Store) Again(ctx context.Context, human, id uuid.UUID, queue string, via Via) (*Todo, error) {
 	var fresh *Todo
 	var committed func()
@@ -159,8 +164,11 @@ func endedTodo(ctx context.Context, tx pgx.Tx, human uuid.UUID, was *subject, qu
 	if err != nil {
 		return nil, err
 	}
-	if queue != "" {
+	switch {
+	case queue != "":
 		n.Queue = queue
+	case n.Queue == Quarantine:
+		n.Queue = queues[0]
 	}
 	if !slices.Contains(queues, n.Queue) {
 		return nil, errNotTheirQueue

@@ -18,8 +18,9 @@ import (
 
 // Metrics is one process's registry.
 type Metrics struct {
-	OTLP  OTLP   // span ingest
-	Queue *Queue // todos and attempts
+	OTLP   OTLP   // span ingest
+	Queue  *Queue // todos and attempts
+	Intake Intake // webhooks
 
 	registry *prometheus.Registry
 }
@@ -30,6 +31,7 @@ func New() *Metrics {
 	return &Metrics{
 		OTLP:     newOTLP(registry),
 		Queue:    newQueue(registry),
+		Intake:   newIntake(registry),
 		registry: registry,
 	}
 }

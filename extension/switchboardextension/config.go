@@ -11,6 +11,7 @@ import (
 
 	"go.opentelemetry.io/collector/config/configopaque"
 
+	"github.com/switchboard-otel/switchboard/app/intake"
 	"github.com/switchboard-otel/switchboard/internal/toggle"
 )
 
@@ -31,6 +32,9 @@ type Config struct {
 	// MetricsToken is the bearer of /metrics, at least 32 printable bytes; without one it answers 401
 	// (SWITCHBOARD_METRICS_TOKEN).
 	MetricsToken configopaque.String `mapstructure:"metrics_token"`
+	// SecretKey seals the signing secrets of webhooks: 32 bytes in base64 or hex. Beside an embedded database one is
+	// generated into DataDir; without one, signed webhooks cannot be made (SWITCHBOARD_SECRET_ENCRYPTION_KEY).
+	SecretKey configopaque.String `mapstructure:"secret_encryption_key"`
 	// LocalLogin signs one local owner in by one-time links; loopback only (SWITCHBOARD_DEV_LOGIN).
 	LocalLogin toggle.Toggle `mapstructure:"local_login"`
 	// SummaryFromResult stores the result of a report without a summary as its summary, which later claimers
@@ -47,6 +51,8 @@ type Features struct {
 	OTLP  toggle.Toggle `mapstructure:"otlp"`  // take spans in (SWITCHBOARD_OTLP, off)
 	Board toggle.Toggle `mapstructure:"board"` // the pages, and the API behind the command line (on)
 	MCP   toggle.Toggle `mapstructure:"mcp"`   // the drain verbs (on)
+
+	Webhooks toggle.Toggle `mapstructure:"webhooks"` // take deliveries in (on)
 }
 
 // RateLimits are token buckets: how many calls a second, and how many at once after a quiet while.
@@ -54,6 +60,8 @@ type RateLimits struct {
 	PreAuth RateLimit `mapstructure:"pre_auth"` // per client address, before authentication
 	MCP     RateLimit `mapstructure:"mcp"`      // per endpoint
 	OTLP    RateLimit `mapstructure:"otlp"`     // per endpoint, apart from MCP's
+
+	Webhooks RateLimit `mapstructure:"webhooks"` // per webhook
 }
 
 // RateLimit is one bucket.
@@ -77,15 +85,18 @@ func createDefaultConfig() *Config {
 		DataDir:      env("SWITCHBOARD_DATA_DIR", ".switchboard"),
 		DatabaseURL:  configopaque.String(os.Getenv("SWITCHBOARD_DATABASE_URL")),
 		MetricsToken: configopaque.String(os.Getenv("SWITCHBOARD_METRICS_TOKEN")),
+		SecretKey:    configopaque.String(os.Getenv("SWITCHBOARD_SECRET_ENCRYPTION_KEY")),
 		LocalLogin:   toggle.FromEnv("SWITCHBOARD_DEV_LOGIN"),
 
 		SummaryFromResult: toggle.FromEnv("SWITCHBOARD_ATTEMPT_SUMMARY_FROM_RESULT"),
 
-		Features: Features{OTLP: toggle.FromEnv("SWITCHBOARD_OTLP"), Board: toggle.On, MCP: toggle.On},
+		Features: Features{OTLP: toggle.FromEnv("SWITCHBOARD_OTLP"), Board: toggle.On, MCP: toggle.On, Webhooks: toggle.On},
 		RateLimits: RateLimits{
 			PreAuth: RateLimit{PerSecond: 50, Burst: 100},
 			MCP:     RateLimit{PerSecond: 20, Burst: 40},
 			OTLP:    RateLimit{PerSecond: 20, Burst: 40},
+
+			Webhooks: RateLimit{PerSecond: 20, Burst: 40},
 		},
 	}
 	return cfg
@@ -114,6 +125,11 @@ func (c *Config) Validate() error {
 	}
 	if c.MetricsToken != "" && !strongToken(string(c.MetricsToken)) {
 		return fmt.Errorf("metrics_token (SWITCHBOARD_METRICS_TOKEN) must be at least %d printable bytes", minMetricsToken)
+	}
+	if c.SecretKey != "" {
+		if _, err := intake.NewSealer(string(c.SecretKey)); err != nil {
+			return fmt.Errorf("secret_encryption_key (SWITCHBOARD_SECRET_ENCRYPTION_KEY) %w", err)
+		}
 	}
 	if _, err := parseProxies(c.TrustedProxies); err != nil {
 		return err

@@ -19,7 +19,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/switchboard-otel/switchboard/app/background"
+	"github.com/switchboard-otel/switchboard/app/board"
 	"github.com/switchboard-otel/switchboard/app/identity"
+	"github.com/switchboard-otel/switchboard/app/intake"
 	"github.com/switchboard-otel/switchboard/app/postgres"
 	"github.com/switchboard-otel/switchboard/app/queue"
 	"github.com/switchboard-otel/switchboard/app/ratelimit"
@@ -58,6 +60,7 @@ type switchboard struct {
 	identity *identity.Store
 	queue    *queue.Store
 	spans    *spans.Store
+	intake   *intake.Store
 
 	// What an ingest uses. It has a pool of its own, so that it never starves a claim.
 	ingest struct {
@@ -65,11 +68,14 @@ type switchboard struct {
 		identity *identity.Store
 		queue    *queue.Store
 		spans    *spans.Store
+		intake   *intake.Store
 	}
 
-	preAuth, otlp, mcp *ratelimit.Limiter
-	proxies            proxies
+	preAuth, otlp, mcp, webhooks *ratelimit.Limiter
 
+	proxies proxies
+
+	board   *board.Board // nil: the process serves none
 	mounts  mounts
 	ready   atomic.Bool // the pipelines run
 	server  *http.Server
@@ -84,6 +90,7 @@ func newExtension(cfg *Config, set extension.Settings) *switchboard {
 		proxies: trusted,
 		cfg:     cfg, set: set, log: set.Logger, telemetry: telemetry.New(),
 		preAuth: limiter(cfg.RateLimits.PreAuth), otlp: limiter(cfg.RateLimits.OTLP), mcp: limiter(cfg.RateLimits.MCP),
+		webhooks: limiter(cfg.RateLimits.Webhooks),
 	}
 }
 
@@ -107,10 +114,17 @@ func (s *switchboard) Start(ctx context.Context, host component.Host) (err error
 	s.identity = identity.NewStore(s.db.Verbs, s.queue)
 	s.spans = spans.NewStore(s.db.Verbs, s.settings)
 
+	sealer, err := s.sealer()
+	if err != nil {
+		return err
+	}
+	s.intake = s.newIntake(s.db.Verbs, s.settings, sealer)
+
 	s.ingest.settings = settings.NewReader(s.db.Spans, s.log)
 	s.ingest.queue = queue.NewStore(s.db.Spans, s.ingest.settings)
 	s.ingest.identity = identity.NewStore(s.db.Spans, s.ingest.queue)
 	s.ingest.spans = spans.NewStore(s.db.Spans, s.ingest.settings)
+	s.ingest.intake = s.newIntake(s.db.Spans, s.ingest.settings, sealer)
 
 	handler, err := s.routes()
 	if err != nil {
@@ -140,9 +154,19 @@ func (s *switchboard) jobs() []background.Job {
 		{Name: "reaper", Every: reapEvery, Run: counted(s.queue.Reap)},
 		{Name: "retries", Every: requeueEvery, Run: counted(s.queue.RequeueDue)},
 		{Name: "expiry", Every: expireEvery, Run: counted(s.identity.SweepExpired)},
-		{Name: "retention", Every: sweepEvery, Run: counted(s.queue.Prune)},
+		{Name: "retention", Every: sweepEvery, Run: counted(s.prune)},
 		{Name: "sessions", Every: sweepEvery, Run: s.identity.SweepSessions},
 	}
+}
+
+// prune removes todos first: an event goes with its last todo.
+func (s *switchboard) prune(ctx context.Context) (int, error) {
+	todos, err := s.queue.Prune(ctx)
+	if err != nil {
+		return todos, err
+	}
+	events, err := s.intake.Prune(ctx)
+	return todos + events, err
 }
 
 func (s *switchboard) serve(listener net.Listener, handler http.Handler, host component.Host) {
@@ -169,6 +193,9 @@ func (s *switchboard) Shutdown(ctx context.Context) error {
 	var errs []error
 	if s.server != nil {
 		s.queue.StopWaiting()
+		if s.board != nil {
+			s.board.Close()
+		}
 		errs = append(errs, s.drain(ctx))
 		<-s.served
 		s.server = nil

@@ -10,6 +10,8 @@ import (
 
 	"github.com/switchboard-otel/switchboard/app/api"
 	"github.com/switchboard-otel/switchboard/app/board"
+	"github.com/switchboard-otel/switchboard/app/feed"
+	"github.com/switchboard-otel/switchboard/app/intake"
 	"github.com/switchboard-otel/switchboard/app/mcpserver"
 )
 
@@ -27,24 +29,32 @@ func (s *switchboard) routes() (http.Handler, error) {
 	mux.Handle("GET /metrics", s.telemetry.Handler(string(s.cfg.MetricsToken)))
 	if s.cfg.Features.MCP.On() {
 		verbs := mcpserver.New(mcpserver.Config{
-			Identity: s.identity, Queue: s.queue, BaseURL: s.cfg.baseURL(), Version: s.version(), Log: s.log,
+			Identity: s.identity, Queue: s.queue, Intake: s.intake, BaseURL: s.cfg.baseURL(), Version: s.version(), Log: s.log,
 			PreAuth: s.preAuth, PerEndpoint: s.mcp, ClientAddress: s.ClientAddress,
 		})
 		mux.Handle("/mcp/", verbs)
 		mux.Handle("/.well-known/oauth-protected-resource/mcp/", verbs)
 	}
+	if s.cfg.Features.Webhooks.On() {
+		mux.Handle(intake.AddressPrefix, &intake.Handler{
+			Intake: s.ingest.intake, Settings: s.ingest.settings, PreAuth: s.preAuth, PerWebhook: s.webhooks,
+			ClientAddress: s.ClientAddress, Log: s.log,
+		})
+	}
 	if s.cfg.Features.Board.On() {
 		mux.Handle("/api/v1/", api.New(api.Config{
-			Identity: s.identity, Queue: s.queue, Spans: s.spans, BaseURL: s.cfg.baseURL(), Version: s.version(),
+			Identity: s.identity, Queue: s.queue, Spans: s.spans, Intake: s.intake, BaseURL: s.cfg.baseURL(), Version: s.version(),
 			LocalLogin: s.cfg.LocalLogin.On(), Describe: s.db.Describe, Log: s.log,
 		}))
 		pages, err := board.New(board.Config{
-			Identity: s.identity, Queue: s.queue, Spans: s.spans, Settings: s.settings, BaseURL: s.cfg.baseURL(),
+			Identity: s.identity, Queue: s.queue, Spans: s.spans, Feed: feed.NewStore(s.db.Verbs),
+			Settings: s.settings, BaseURL: s.cfg.baseURL(),
 			Version: s.version(), LocalLogin: s.cfg.LocalLogin.On(), Health: s.health, Log: s.log,
 		})
 		if err != nil {
 			return nil, err
 		}
+		s.board = pages
 		mux.Handle("/", pages)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
