@@ -97,16 +97,17 @@ func TestProcessor_ATraceOfARemovedTodoIsNotBelievedAgainstAnAttribute(t *testin
 	}
 }
 
-// decisions.md 7 and 13: a span that comes twice and belongs nowhere counts once.
-func TestProcessor_AnUnboundSpanThatComesTwiceCountsOnce(t *testing.T) {
+// decisions.md 7 and 13: a span that comes twice and is refused counts once. What has no id is nobody's twin.
+func TestProcessor_ARefusedSpanThatComesTwiceCountsOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	again := func(s ptrace.Span) { s.SetSpanID([8]byte{1}) }
+	endless := func(s ptrace.Span) { again(s); s.SetEndTimestamp(0) }
 	ctx, account := ledger.NewContext(as(t.Context(), b.Tenant))
-	if err := b.processor.ConsumeTraces(ctx, batch(nil, again, func(ptrace.Span) {}, again)); err != nil {
+	if err := b.processor.ConsumeTraces(ctx, batch(nil, again, func(ptrace.Span) {}, again, endless, endless, traced([16]byte{}), traced([16]byte{}))); err != nil {
 		t.Fatal(err)
 	}
-	want := ledger.Account{Rejected: map[ledger.Reason]int{ledger.Unbound: 2}, Twins: 1}
+	want := ledger.Account{Rejected: map[ledger.Reason]int{ledger.Unbound: 2, ledger.Invalid: 3}, Twins: 2}
 	if diff := cmp.Diff(want, account.Account()); diff != "" {
 		t.Errorf("account (-want +got):\n%s", diff)
 	}

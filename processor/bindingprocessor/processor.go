@@ -58,8 +58,8 @@ func (b *bindingProcessor) process(ctx context.Context, td ptrace.Traces) (ptrac
 	if err != nil {
 		return td, b.failed(ctx, err, len(request))
 	}
-	unbound, twins := writeDecisions(td, decisions)
-	b.account(ctx, map[ledger.Reason]int{ledger.Unbound: unbound, ledger.Invalid: invalid}, twins)
+	unbound := writeDecisions(td, decisions)
+	b.account(ctx, map[ledger.Reason]int{ledger.Unbound: unbound.count(), ledger.Invalid: invalid.count()}, unbound.twins()+invalid.twins())
 	return td, nil
 }
 

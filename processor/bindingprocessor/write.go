@@ -12,25 +12,44 @@ import (
 	"github.com/switchboard-otel/switchboard/app/typeid"
 )
 
-// dropInvalid takes out the spans of which no row can be made (decisions.md 6) and returns their number.
-func dropInvalid(td ptrace.Traces) (invalid int) {
+// refused counts spans that are taken out. One that comes twice counts once (decisions.md 7); spans without ids are
+// nobody's twins.
+type refused struct {
+	taken, nameless int
+	keys            map[spans.Key]struct{}
+}
+
+func (r *refused) take(span ptrace.Span) {
+	r.taken++
+	if span.TraceID().IsEmpty() || span.SpanID().IsEmpty() {
+		r.nameless++
+		return
+	}
+	if r.keys == nil {
+		r.keys = map[spans.Key]struct{}{}
+	}
+	r.keys[spans.Key{TraceID: span.TraceID(), SpanID: span.SpanID()}] = struct{}{}
+}
+
+func (r *refused) count() int { return r.nameless + len(r.keys) }
+func (r *refused) twins() int { return r.taken - r.count() }
+
+// dropInvalid takes out the spans of which no row can be made (decisions.md 6).
+func dropInvalid(td ptrace.Traces) (invalid refused) {
 	removeSpans(td, func(span ptrace.Span) bool {
 		malformed := !spans.WellFormed(span)
 		if malformed {
-			invalid++
+			invalid.take(span)
 		}
 		return malformed
 	})
 	return invalid
 }
 
-// writeDecisions writes onto each span where it belongs, takes out those that belong nowhere and returns
-// their number, in which a span that came twice counts once (decisions.md 7), and how often one came again.
-// decisions are in document order, one for each span.
-func writeDecisions(td ptrace.Traces, decisions []binding.Decision) (unbound, twins int) {
+// writeDecisions writes onto each span where it belongs and takes out those that belong nowhere. decisions are in
+// document order, one for each span.
+func writeDecisions(td ptrace.Traces, decisions []binding.Decision) (unbound refused) {
 	stripForged(td)
-	nowhere := map[spans.Key]struct{}{}
-	taken := 0
 	var spelled string
 	var spelledID uuid.UUID // most requests are about one todo
 	i := 0
@@ -38,8 +57,7 @@ func writeDecisions(td ptrace.Traces, decisions []binding.Decision) (unbound, tw
 		d := decisions[i]
 		i++
 		if d.Rule == binding.Unbound {
-			taken++
-			nowhere[spans.Key{TraceID: span.TraceID(), SpanID: span.SpanID()}] = struct{}{}
+			unbound.take(span)
 			return true
 		}
 		if d.TodoID != spelledID {
@@ -56,7 +74,7 @@ func writeDecisions(td ptrace.Traces, decisions []binding.Decision) (unbound, tw
 		}
 		return false
 	})
-	return len(nowhere), taken - len(nowhere)
+	return unbound
 }
 
 // stripForged removes reserved attributes from resources and scopes. They decide nothing there, but a second
