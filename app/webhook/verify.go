@@ -166,11 +166,9 @@ func stripeSignature(header http.Header, body []byte) (signature, Verdict) {
 			}
 			stamp = content
 		case "v1":
-			code, ok := hexCode(content, "")
-			if !ok || len(sent.codes) == maxSignatures {
-				return signature{}, Malformed
+			if code, ok := hexCode(content, ""); ok && len(sent.codes) < maxSignatures {
+				sent.codes = append(sent.codes, code)
 			}
-			sent.codes = append(sent.codes, code)
 		}
 	}
 	at, isTime := unix(stamp)
@@ -203,10 +201,9 @@ func standardSignature(header http.Header, body []byte) (signature, Verdict) {
 			continue
 		}
 		code, err := base64.StdEncoding.DecodeString(content)
-		if err != nil || len(code) != sha256.Size || len(sent.codes) == maxSignatures {
-			return signature{}, Malformed
+		if err == nil && len(code) == sha256.Size && len(sent.codes) < maxSignatures {
+			sent.codes = append(sent.codes, code)
 		}
-		sent.codes = append(sent.codes, code)
 	}
 	if len(sent.codes) == 0 {
 		return signature{}, Malformed
