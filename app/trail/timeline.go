@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/switchboard-otel/switchboard/app/intake"
 	"github.com/switchboard-otel/switchboard/app/queue"
 )
 
@@ -13,6 +14,9 @@ type Kind string
 
 // The kinds of items (REQ-12). Those of the activity log keep its names.
 const (
+	KindReceived       Kind = "received"
+	KindVerified       Kind = "verified"
+	KindRouted         Kind = "routed"
 	KindCreated        Kind = "created"
 	KindAttemptsPruned Kind = "attempts_pruned"
 	KindClaimed        Kind = "claimed"
@@ -31,6 +35,8 @@ type Item struct {
 	Activity *queue.ActivityEntry // of a kind of the activity log
 	Retried  *queue.ActivityEntry // of a retry: what stood before it (decisions.md 31)
 	Pruned   int                  // of KindAttemptsPruned: how many
+	Event    *intake.Event        // of what came before the todo: the delivery
+	Route    *Route               // of KindRouted
 	Quiet    time.Duration        // the last that was heard of a worker that died: how long before its end
 }
 
@@ -49,16 +55,22 @@ type Timeline struct {
 	Newer   int // items after the last shown
 }
 
-// Merge builds the timeline of a todo. A page shows at most limit items, the newest after skip (decisions.md
-// 42). An entry of the activity log belongs to the attempt it names, else to the attempt that was open then.
+// Merge is MergeWith for a todo that came from no event.
 func Merge(todo *queue.Detail, activity []queue.ActivityEntry, limit, skip int) Timeline {
+	return MergeWith(nil, todo, activity, limit, skip)
+}
+
+// MergeWith builds the timeline of a todo, from the event it came from on. A page shows at most limit items, the
+// newest after skip (decisions.md 42). An entry of the activity log belongs to the attempt it names, else to the
+// attempt that was open then.
+func MergeWith(event *intake.Event, todo *queue.Detail, activity []queue.ActivityEntry, limit, skip int) Timeline {
 	attempts := slices.Clone(todo.Attempts)
 	slices.SortFunc(attempts, func(a, b queue.Attempt) int { return a.Seq - b.Seq })
 	groups := make([]Entry, len(attempts))
 	for i := range attempts {
 		groups[i] = open(&attempts[i])
 	}
-	own := []Entry{{Item: Item{Kind: KindCreated, At: todo.CreatedAt}}}
+	own := append(intakeOf(event), Entry{Item: Item{Kind: KindCreated, At: todo.CreatedAt}})
 	if todo.AttemptsPruned > 0 {
 		own = append(own, Entry{Item: Item{Kind: KindAttemptsPruned, Pruned: todo.AttemptsPruned, At: prunedUntil(todo, attempts)}})
 	}
