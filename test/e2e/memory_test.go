@@ -123,13 +123,15 @@ func TestMemory_StaysWithinBoundsUnderBombsAndSlowBodies(t *testing.T) {
 		}
 		return nil
 	})
+	others := []vended{v, c.vend("a bot"), c.vend("a bot"), c.vend("a bot")}
 	for name, b := range bombs(t) {
 		var (
 			all      sync.WaitGroup
 			answered atomic.Bool
 		)
-		for range 32 {
+		for i := range 32 {
 			all.Go(func() {
+				v := others[i%len(others)]
 				headers := []string{"Authorization", "Bearer " + v.Token, "Content-Type", b.kind, "Content-Encoding", b.coding}
 				switch res := request(t, http.MethodPost, v.OTLPURL+"/v1/traces", b.body, headers...); res.status {
 				case b.answer:
