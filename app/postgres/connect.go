@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/switchboard-otel/switchboard/app/postgres/embedded"
-	"github.com/switchboard-otel/switchboard/app/postgres/utc"
+	"github.com/switchboard-otel/switchboard/app/postgres/values"
 )
 
 // connectTimeout bounds one attempt to connect when the URL names no connect_timeout of its own.
@@ -59,7 +59,7 @@ func newPool(url, name string, cfg, defaults PoolConfig) (*pgxpool.Pool, error) 
 	} {
 		pool.ConnConfig.RuntimeParams[param] = value
 	}
-	utc.Times(pool)
+	values.Configure(pool)
 	return pgxpool.NewWithConfig(context.Background(), pool)
 }
 

@@ -145,11 +145,11 @@ func lockForHuman(ctx context.Context, tx pgx.Tx, human, id uuid.UUID) (*subject
 		SELECT t.state, t.attempt, t.max_attempts, t.owner, t.endpoint_id, t.result,
 			t.next_retry_at IS NOT NULL, coalesce(t.next_retry_at <= clock.now, false),
 			coalesce(t.lease_expires_at < clock.now, false), e.revoked_at IS NOT NULL OR coalesce(e.expires_at <= clock.now, false),
-			t.next_retry_at
+			t.next_retry_at, t.queue = 'quarantine'
 		FROM clock, todos t JOIN endpoints e ON e.id = t.endpoint_id
 		WHERE t.id = $1 AND t.human_id = $2
 		FOR NO KEY UPDATE OF t`, id, human).Scan(&w.state, &w.attempt, &w.max, &owner, &w.endpoint, &w.result,
-		&w.retryScheduled, &w.retryDue, &w.lapsed, &w.endpointRevoked, &w.nextRetryAt)
+		&w.retryScheduled, &w.retryDue, &w.lapsed, &w.endpointRevoked, &w.nextRetryAt, &w.quarantined)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, fault.ErrTodoNotFound
 	}
@@ -188,12 +188,13 @@ func carryOut(ctx context.Context, tx pgx.Tx, id uuid.UUID, me string, did move,
 	reports := did.outcome == OutcomeCompleted || did.outcome == OutcomeFailed
 	_, err := tx.Exec(ctx, `
 		WITH clock AS MATERIALIZED (SELECT sb_now() AS now)
-		UPDATE todos t SET state = $2,
+		UPDATE todos t SET state = $2::text,
 			attempt = CASE WHEN $3 THEN 0 ELSE t.attempt + $4::boolean::integer END,
 			attempts_total = t.attempts_total + $4::boolean::integer,
 			owner = CASE WHEN $5 THEN $6::text END,
 			lease_expires_at = CASE WHEN $5 THEN clock.now + make_interval(secs => $7) END,
 			interrupted_at = NULL,
+			ended_at = CASE WHEN $2::text IN ('done', 'canceled', 'rejected') OR $2::text = 'failed' AND NOT $8 THEN clock.now END,
 			next_retry_at = CASE WHEN $8 THEN clock.now + make_interval(secs =>
 				coalesce($9::double precision, least(900, $10::double precision * `+backoffSQL+`))) END,
 			result = CASE WHEN $3 THEN NULL WHEN $11 THEN $12::json ELSE t.result END,
@@ -210,18 +211,12 @@ func (s *Store) openForHuman(ctx context.Context, tx pgx.Tx, id uuid.UUID) (seq 
 	fillRandom(trace[:])
 	err = tx.QueryRow(ctx, `
 		WITH clock AS MATERIALIZED (SELECT sb_now() AS now),
-		t AS MATERIALIZED (SELECT * FROM todos WHERE id = $1),
-		victims AS MATERIALIZED (
-			SELECT a.seq, a.trace_id FROM todo_attempts a WHERE a.todo_id = $1 AND a.ended_at IS NOT NULL
-			ORDER BY a.seq LIMIT (SELECT greatest(0, t.attempts_total - t.attempts_pruned - $4::integer) FROM t)
-		), kept AS (
-			INSERT INTO todo_trace_bindings (endpoint_id, trace_id, todo_id, attempt_seq)
-			SELECT t.endpoint_id, v.trace_id, t.id, v.seq FROM victims v, t
-			ON CONFLICT (endpoint_id, trace_id) DO NOTHING
-		), pruned AS (
-			DELETE FROM todo_attempts a USING victims v WHERE a.todo_id = $1 AND a.seq = v.seq
+		t AS MATERIALIZED (
+			SELECT id, attempt, attempts_total, attempts_total - attempts_pruned - $4::integer AS surplus FROM todos WHERE id = $1
+		), room AS MATERIALIZED (
+			SELECT CASE WHEN t.surplus > 0 THEN sb_prune_attempts(t.id, t.surplus) ELSE 0 END AS pruned FROM t
 		), counted AS (
-			UPDATE todos SET attempts_pruned = attempts_pruned + (SELECT count(*) FROM victims) WHERE id = $1
+			UPDATE todos SET attempts_pruned = attempts_pruned + room.pruned FROM room WHERE id = $1
 		)
 		INSERT INTO todo_attempts (todo_id, seq, attempt, claimer_kind, trace_id, lease_ttl_seconds, claimed_at)
 		SELECT t.id, t.attempts_total, t.attempt, 'owner', $2, $3, clock.now FROM t, clock

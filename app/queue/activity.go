@@ -37,22 +37,19 @@ type entry struct {
 
 const writeActivitySQL = `
 	WITH clock AS MATERIALIZED (SELECT sb_now() AS now),
-	log AS MATERIALIZED (SELECT id, activity_seq, activity_seq - activity_pruned AS entries FROM todos WHERE id = $1),
-	victims AS MATERIALIZED (
-		SELECT v.seq FROM todo_activity v
-		WHERE v.todo_id = $1 AND v.kind IN ('note', 'rung')
-		ORDER BY v.kind = 'note' DESC, v.seq
-		LIMIT (SELECT greatest(0, log.entries + cardinality($4::text[]) - $7::integer) FROM log)
-	), pruned AS (
-		DELETE FROM todo_activity v USING victims WHERE v.todo_id = $1 AND v.seq = victims.seq
+	log AS MATERIALIZED (
+		SELECT id, activity_seq, activity_seq - activity_pruned + cardinality($4::text[]) - $7::integer AS surplus
+		FROM todos WHERE id = $1
+	),
+	room AS MATERIALIZED (
+		SELECT CASE WHEN log.surplus > 0 THEN sb_prune_activity(log.id, log.surplus) ELSE 0 END AS pruned FROM log
 	), written AS (
 		INSERT INTO todo_activity (todo_id, seq, attempt_seq, at, kind, actor_kind, actor_ref, detail)
 		SELECT log.id, log.activity_seq + e.n, e.attempt_seq, clock.now, e.kind, $2, $3, e.detail::jsonb
 		FROM log, clock, unnest($4::text[], $5::integer[], $6::text[]) WITH ORDINALITY AS e (kind, attempt_seq, detail, n)
 	)
-	UPDATE todos SET activity_seq = activity_seq + cardinality($4::text[]),
-		activity_pruned = activity_pruned + (SELECT count(*) FROM victims)
-	WHERE id = $1`
+	UPDATE todos SET activity_seq = activity_seq + cardinality($4::text[]), activity_pruned = activity_pruned + room.pruned
+	FROM room WHERE id = $1`
 
 // writeActivity writes the entries of a transition in its transaction, which holds the todo's lock. Where
 // the log is full the oldest notes go, then the oldest rings; a transition is recorded in any case

@@ -29,7 +29,8 @@ const reapTail = `
 		RETURNING a.todo_id
 	)
 	UPDATE todos t SET state = CASE WHEN lapsed.last THEN 'failed' ELSE 'pending' END,
-		owner = NULL, lease_expires_at = NULL, interrupted_at = NULL, updated_at = clock.now
+		owner = NULL, lease_expires_at = NULL, interrupted_at = NULL, updated_at = clock.now,
+		ended_at = CASE WHEN lapsed.last THEN clock.now END
 	FROM closed JOIN lapsed ON lapsed.id = closed.todo_id, clock
 	WHERE t.id = closed.todo_id
 	RETURNING t.endpoint_id, t.queue, t.state`
@@ -137,9 +138,13 @@ func (s *Store) DeadLetterEndpoint(ctx context.Context, tx pgx.Tx, endpoint uuid
 			RETURNING a.todo_id
 		), ended AS (
 			UPDATE todos t SET state = 'failed', owner = NULL, lease_expires_at = NULL, interrupted_at = NULL,
-				next_retry_at = NULL, updated_at = clock.now
+				next_retry_at = NULL, updated_at = clock.now, ended_at = clock.now
 			FROM clock WHERE t.endpoint_id = $1 AND `+live+`
-			RETURNING t.id, t.queue
+			RETURNING t.id, t.human_id, t.endpoint_id, t.queue
+		), told AS ( -- the end of an attempt is in the feed by itself
+			INSERT INTO feed_entries (human_id, at, kind, todo_id, ref, queue, endpoint_id, dead_letter)
+			SELECT e.human_id, clock.now, 'dead_letter', e.id, 0, e.queue, e.endpoint_id, true
+			FROM ended e, clock WHERE NOT EXISTS (SELECT FROM closed WHERE closed.todo_id = e.id)
 		)
 		SELECT ended.queue, closed.todo_id IS NOT NULL FROM ended LEFT JOIN closed ON closed.todo_id = ended.id`, endpoint)
 	if err != nil {

@@ -320,7 +320,7 @@ func TestClaimed_WireShape(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"id", "queue", "source", "kind", "title", "state", "owner", "attempt", "max_attempts", "lease_expires_at", "created_at",
-		"payload_size", "work_order", "next_retry_at", "dead_letter", "payload", "routing", "spans_dropped", "activity_pruned",
+		"payload_size", "work_order", "next_retry_at", "dead_letter", "payload", "routing", "event_id", "spans_dropped", "activity_pruned",
 		"attempt_seq", "attempts_total", "prior_attempts", "traceparent"} {
 		if _, ok := fields[name]; !ok {
 			t.Errorf("%s is absent", name)

@@ -33,20 +33,18 @@ type FailParams struct {
 func closed(outcome, disposition string) string {
 	return held + `,
 	closed AS (
-		UPDATE todo_attempts a SET ended_at = greatest(clock.now, a.claimed_at), outcome = ` + outcome + `,
+		UPDATE todo_attempts a SET ended_at = greatest(held.now, a.claimed_at), outcome = ` + outcome + `,
 			disposition = ` + disposition + `, summary = $6, summary_truncated = $7, artifact = $8
-		FROM held, todos t, clock WHERE t.id = held.id AND a.todo_id = held.id AND a.seq = held.seq
-		RETURNING a.todo_id
-	)`
+		FROM held WHERE a.todo_id = held.id AND a.seq = held.seq
+	)
+	UPDATE todos t SET owner = NULL, lease_expires_at = NULL, interrupted_at = NULL, updated_at = held.now, `
 }
 
-var completeSQL = closed(`'completed'`, `'done'`) + `,
-	moved AS (
-		UPDATE todos t SET state = 'done', owner = NULL, lease_expires_at = NULL, interrupted_at = NULL, result = $9, updated_at = clock.now
-		FROM closed, clock WHERE t.id = closed.todo_id
-		RETURNING t.*
-	)
-	SELECT ` + rowColumns + ` FROM moved t`
+const closedTail = `
+	FROM held WHERE t.id = held.id
+	RETURNING ` + rowColumns
+
+var completeSQL = closed(`'completed'`, `'done'`) + `state = 'done', ended_at = held.now, result = $9` + closedTail
 
 // Complete ends a todo as done. result is stored on the todo, summary and artifact on the attempt.
 func (s *Store) Complete(ctx context.Context, ep *identity.Endpoint, id uuid.UUID, r Report, result json.RawMessage) (*Row, error) {
@@ -60,15 +58,13 @@ func (s *Store) Complete(ctx context.Context, ep *identity.Endpoint, id uuid.UUI
 // either way, and 15 minutes is the most.
 const backoffSQL = `30 * 2 ^ least(t.attempt - 1, 10)`
 
-var failSQL = closed(`'failed'`, `CASE WHEN $10 AND t.attempt < t.max_attempts THEN 'retry_scheduled' ELSE 'dead_lettered' END`) + `,
-	moved AS (
-		UPDATE todos t SET state = 'failed', owner = NULL, lease_expires_at = NULL, interrupted_at = NULL, result = $9, updated_at = clock.now,
-			next_retry_at = CASE WHEN $10 AND t.attempt < t.max_attempts THEN clock.now + make_interval(secs =>
-				coalesce($11::double precision, least(900, $12::double precision * ` + backoffSQL + `))) END
-		FROM closed, clock WHERE t.id = closed.todo_id
-		RETURNING t.*
-	)
-	SELECT ` + rowColumns + ` FROM moved t`
+const failRetries = `$10 AND held.attempt < held.max_attempts`
+
+var failSQL = closed(`'failed'`, `CASE WHEN `+failRetries+` THEN 'retry_scheduled' ELSE 'dead_lettered' END`) + `
+		state = 'failed', result = $9,
+		ended_at = CASE WHEN NOT (` + failRetries + `) THEN held.now END,
+		next_retry_at = CASE WHEN ` + failRetries + ` THEN held.now + make_interval(secs =>
+			coalesce($11::double precision, least(900, $12::double precision * ` + backoffSQL + `))) END` + closedTail
 
 // Fail ends an attempt as failed. The todo comes back after a backoff of 30 s, doubled per attempt up to
 // 15 min and spread by a fifth either way, or is dead-lettered on its last attempt or with retry false.
@@ -84,13 +80,7 @@ func (s *Store) Fail(ctx context.Context, ep *identity.Endpoint, id uuid.UUID, r
 	return s.finish(ctx, ep, id, s.summed(r, p.Result), OutcomeFailed, failSQL, jsonArg(p.Result), retry, p.RetryAfterSeconds, spread)
 }
 
-var releaseSQL = closed(`'released'`, `'requeued'`) + `,
-	moved AS (
-		UPDATE todos t SET state = 'pending', owner = NULL, lease_expires_at = NULL, interrupted_at = NULL, updated_at = clock.now
-		FROM closed, clock WHERE t.id = closed.todo_id
-		RETURNING t.*
-	)
-	SELECT ` + rowColumns + ` FROM moved t`
+var releaseSQL = closed(`'released'`, `'requeued'`) + `state = 'pending'` + closedTail
 
 // Release hands a todo back at once and without a verdict. The attempt counter stays as it is.
 func (s *Store) Release(ctx context.Context, ep *identity.Endpoint, id uuid.UUID, r Report) (*Row, error) {

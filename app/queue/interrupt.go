@@ -23,8 +23,8 @@ func (s *Store) Interrupt(ctx context.Context, ep *identity.Endpoint, id uuid.UU
 		step := a2aStep{action: string(into)}
 		err := tx.QueryRow(ctx, held+`,
 			moved AS (
-				UPDATE todos t SET state = $6, interrupted_at = clock.now, updated_at = clock.now
-				FROM held, clock WHERE t.id = held.id AND t.state = 'claimed' RETURNING t.id
+				UPDATE todos t SET state = $6, interrupted_at = held.now, updated_at = held.now
+				FROM held WHERE t.id = held.id AND t.state = 'claimed' RETURNING t.id
 			)
 			SELECT held.seq FROM held JOIN moved ON moved.id = held.id`,
 			heldArgs(ep, id, leaseToken, into)...).Scan(&step.attemptSeq)
@@ -100,7 +100,7 @@ func endTodo(ctx context.Context, tx pgx.Tx, id uuid.UUID, as State) error {
 	_, err := tx.Exec(ctx, `
 		WITH clock AS MATERIALIZED (SELECT sb_now() AS now)
 		UPDATE todos t SET state = $2, owner = NULL, lease_expires_at = NULL, interrupted_at = NULL, next_retry_at = NULL,
-			updated_at = clock.now
+			updated_at = clock.now, ended_at = clock.now
 		FROM clock WHERE t.id = $1`, id, as)
 	return err
 }

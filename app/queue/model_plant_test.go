@@ -25,7 +25,8 @@ func (r *rig) strike(ctx context.Context, seen []uuid.UUID) answer {
 			FROM lapsed, clock WHERE a.todo_id = lapsed.id AND a.ended_at IS NULL
 		)
 		UPDATE todos t SET state = CASE WHEN lapsed.last THEN 'failed' ELSE 'pending' END,
-			owner = NULL, lease_expires_at = NULL, interrupted_at = NULL, next_retry_at = NULL, updated_at = clock.now
+			owner = NULL, lease_expires_at = NULL, interrupted_at = NULL, next_retry_at = NULL, updated_at = clock.now,
+			ended_at = CASE WHEN lapsed.last THEN clock.now END
 		FROM lapsed, clock WHERE t.id = lapsed.id
 		RETURNING t.queue, t.state`, seen)
 	if err != nil {

@@ -140,6 +140,11 @@ func (w *world) move(tr *trail, to queue.State) {
 	t := &tr.Todo
 	t.State, t.Owner, t.LeaseExpiresAt, t.InterruptedAt, t.NextRetryAt = to, nil, nil, nil, nil
 	t.UpdatedAt = w.now
+	t.EndedAt = nil
+	if !live(*t) {
+		at := w.now
+		t.EndedAt = &at
+	}
 	delete(w.backoffs, t.ID)
 	switch {
 	case to == queue.StateFailed:
@@ -157,7 +162,7 @@ func (w *world) retryLater(tr *trail, seconds *int) {
 	} else {
 		w.backoffs[tr.Todo.ID] = true
 	}
-	tr.Todo.NextRetryAt = &at
+	tr.Todo.NextRetryAt, tr.Todo.EndedAt = &at, nil
 	w.counts["ended "+tr.Todo.Queue+" dead_lettered"]--
 }
 

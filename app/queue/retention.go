@@ -9,14 +9,11 @@ import (
 // pruneBatch bounds how many todos one statement deletes, so that none holds locks for long.
 const pruneBatch = 200
 
-// terminal is what retention may remove; a live todo's trail is never pruned.
-const terminal = `(t.state IN ('done', 'canceled', 'rejected') OR (t.state = 'failed' AND t.next_retry_at IS NULL))`
-
 const pruneByAgeSQL = `
 	WITH clock AS MATERIALIZED (SELECT sb_now() AS now),
 	victims AS MATERIALIZED (
 		SELECT t.id FROM todos t, clock
-		WHERE ` + terminal + ` AND t.updated_at < clock.now - make_interval(days => $1)
+		WHERE t.ended_at < clock.now - make_interval(days => $1)
 		LIMIT $2 FOR UPDATE OF t SKIP LOCKED
 	)
 	DELETE FROM todos t USING victims WHERE t.id = victims.id`
@@ -25,12 +22,12 @@ const pruneByAgeSQL = `
 // count and only the oldest of them go.
 const pruneByRowsSQL = `
 	WITH over AS MATERIALIZED (
-		SELECT t.human_id, count(*) - $1 AS excess FROM todos t WHERE ` + terminal + `
+		SELECT t.human_id, count(*) - $1 AS excess FROM todos t WHERE t.ended_at IS NOT NULL
 		GROUP BY t.human_id HAVING count(*) > $1
 	), victims AS MATERIALIZED (
 		SELECT oldest.id FROM over CROSS JOIN LATERAL (
-			SELECT t.id FROM todos t WHERE t.human_id = over.human_id AND ` + terminal + `
-			ORDER BY t.updated_at, t.id LIMIT least(over.excess, $2) FOR UPDATE SKIP LOCKED
+			SELECT t.id FROM todos t WHERE t.human_id = over.human_id AND t.ended_at IS NOT NULL
+			ORDER BY t.ended_at, t.id LIMIT least(over.excess, $2) FOR UPDATE SKIP LOCKED
 		) oldest
 		LIMIT $2
 	)

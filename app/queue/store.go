@@ -43,9 +43,10 @@ func NewStore(pool *pgxpool.Pool, settings *settings.Reader, options ...Option) 
 	return s
 }
 
-// querier is what a claim runs on: the pool, where a batch is a transaction of its own, or a transaction.
+// querier is what a claim runs on: the pool, or a transaction.
 type querier interface {
-	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
 // ownerOf is how an agent is named on what it holds. Every worker of an endpoint acts as the same owner;

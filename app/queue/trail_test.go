@@ -37,7 +37,8 @@ type todoRow struct {
 	AttemptsTotal, AttemptsPruned int
 	ActivitySeq, ActivityPruned   int
 	CreatedAt, UpdatedAt          time.Time
-	InterruptedAt                 *time.Time
+	InterruptedAt, EndedAt        *time.Time
+	EventID                       *uuid.UUID
 }
 
 type attemptRow struct {

@@ -28,7 +28,8 @@ const (
 //	said               summary and artifact as they were sent
 //	logged ...         a new row of the activity log, written now
 //
-// updated_at is now whenever the row has changed, so only a difference from that is named.
+// updated_at is now whenever the row has changed, and ended_at is when a todo came to an end that nothing can
+// undo but a human: only a difference from that is named.
 type writing struct {
 	before, after *trail
 	now           time.Time
@@ -76,6 +77,12 @@ func (w *writing) todo() {
 	if a.NextRetryAt != nil && b.NextRetryAt == nil && inBackoff(a.NextRetryAt.Sub(w.now), a.Attempt) {
 		w.add("next_retry_at backoff")
 		b.NextRetryAt = a.NextRetryAt
+	}
+	switch {
+	case live(a):
+		b.EndedAt = nil
+	case b.EndedAt == nil:
+		b.EndedAt = &w.now
 	}
 	wrote := len(w.words) > 0 || len(w.after.Activity) > len(w.before.Activity)
 	updated := b.UpdatedAt

@@ -281,14 +281,13 @@ func TestSQL_ReadsTimeOnlyThroughItsOneClock(t *testing.T) {
 	})
 }
 
-// One package writes each table, so that its rules have one home.
+// One package writes each table, so that its rules have one home. A migration may move what is there, and holds
+// functions that the statements of that package call.
 func TestTables_AreWrittenByTheirOwnPackageOnly(t *testing.T) {
-	// The queue leaves to the bindings what a pruned attempt knew, in the claim's own statement.
-	also := map[string]string{"todo_trace_bindings": "app/queue"}
 	owner := map[string]string{
 		"humans": "app/identity", "agents": "app/identity", "endpoints": "app/identity", "credentials": "app/identity",
 		"access_tokens": "app/identity", "login_links": "app/identity", "sessions": "app/identity",
-		"todos": "app/queue", "todo_attempts": "app/queue", "todo_activity": "app/queue",
+		"todos": "app/queue", "todo_attempts": "app/queue", "todo_activity": "app/queue", "feed_entries": "app/queue",
 		"todo_spans": "app/spans", "todo_span_counts": "app/spans", "todo_trace_bindings": "app/spans",
 		"webhooks": "app/intake", "webhook_rules": "app/intake", "events": "app/intake",
 	}
@@ -297,10 +296,10 @@ func TestTables_AreWrittenByTheirOwnPackageOnly(t *testing.T) {
 	statements(t, func(path, sql string) {
 		for _, m := range write.FindAllStringSubmatch(sql, -1) {
 			home, known := owner[m[1]]
-			if at := filepath.ToSlash(filepath.Dir(path)); known && home != at && also[m[1]] != at {
+			if at := filepath.ToSlash(filepath.Dir(path)); known && home != at && at != "migrations" {
 				t.Errorf("%s writes %s, which belongs to %s", path, m[1], home)
 			}
-			written[m[1]] = true
+			written[m[1]] = written[m[1]] || filepath.Dir(path) != "migrations"
 		}
 	})
 	for table := range owner {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/switchboard-otel/switchboard/app/postgres/utc"
+	"github.com/switchboard-otel/switchboard/app/postgres/values"
 )
 
 // DB is a database that no other test sees.
@@ -44,7 +44,7 @@ func New(t testing.TB) *DB {
 	if err != nil {
 		t.Fatal(err)
 	}
-	utc.Times(cfg)
+	values.Configure(cfg)
 	cfg.MaxConns = 16 // enough for tests of contention whatever the number of cores
 	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
 	if err != nil {
