@@ -123,3 +123,28 @@ func TestInTx_GivesUp(t *testing.T) {
 		t.Errorf("%d tries, then %v; want 4, then an Unavailable error", tries, err)
 	}
 }
+
+func TestInBatch_IsOneTransaction(t *testing.T) {
+	t.Parallel()
+	db := postgrestest.New(t)
+	if _, err := db.Pool.Exec(t.Context(), "CREATE TABLE things (id int PRIMARY KEY)"); err != nil {
+		t.Fatal(err)
+	}
+	insert := func(ids ...int) error {
+		return postgres.InBatch(t.Context(), db.Pool, func(b *pgx.Batch) {
+			for _, id := range ids {
+				b.Queue("INSERT INTO things VALUES ($1)", id)
+			}
+		})
+	}
+	if err := insert(1, 2); err != nil {
+		t.Error(err)
+	}
+	if err := insert(3, 1); !postgres.Refused(err) {
+		t.Errorf("got %v, want the refusal of a key that is there", err)
+	}
+	var rows int
+	if err := db.Pool.QueryRow(t.Context(), "SELECT count(*) FROM things").Scan(&rows); err != nil || rows != 2 {
+		t.Errorf("%d rows (%v), want those of the first batch", rows, err)
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/switchboard-otel/switchboard/app/ledger"
 	"github.com/switchboard-otel/switchboard/app/postgres"
@@ -59,24 +58,29 @@ func (s *Store) Upsert(ctx context.Context, endpoint uuid.UUID, request []Span) 
 	return outcome, nil
 }
 
-// storeTodo stores one todo's spans in one transaction. A batch that changes nothing takes no lock and
-// writes nothing.
+// storeTodo stores one todo's spans in one transaction. Most batches are new as a whole, or stored as a whole because
+// they are sent again: one look tells which it may be, and then one statement suffices. A batch that changes nothing
+// takes no lock and writes nothing.
 func (s *Store) storeTodo(ctx context.Context, endpoint uuid.UUID, b *todoBatch, limits caps) (unbound, capped int, err error) {
-	err = postgres.InTx(ctx, s.pool, func(tx pgx.Tx) error {
-		unbound, capped = 0, 0
-		pending, err := b.pending(ctx, tx, endpoint)
+	isStored, learned, err := s.look(ctx, endpoint, b)
+	if err != nil {
+		return 0, 0, err
+	}
+	pending := &todoBatch{todo: b.todo, spans: b.spans, learn: without(b.learn, learned)}
+	if isStored {
+		pending.spans, err = s.unsettled(ctx, endpoint, b)
 		if err != nil || pending.empty() {
-			return err
+			return 0, 0, err
 		}
-		inScope, refused, err := pending.write(ctx, tx, endpoint, limits)
-		if err != nil {
-			return err
+	} else if len(pending.learn) == 0 {
+		done, err := s.writeFresh(ctx, endpoint, pending, limits)
+		if err != nil || done {
+			return 0, 0, err
 		}
-		if !inScope {
-			unbound = len(b.spans)
-		}
-		capped = refused
-		return nil
-	})
+	}
+	inScope, capped, err := s.write(ctx, endpoint, pending, limits)
+	if err == nil && !inScope {
+		unbound = len(b.spans)
+	}
 	return unbound, capped, err
 }

@@ -63,6 +63,19 @@ func groupByTodo(request []Span) (batches []*todoBatch, invalid int) {
 	return batches, invalid
 }
 
+// tally counts the batch's spans by attempt.
+func (b *todoBatch) tally() (attempts, counts []int32) {
+	for _, s := range b.spans {
+		at := slices.Index(attempts, int32(s.AttemptSeq))
+		if at < 0 {
+			at = len(attempts)
+			attempts, counts = append(attempts, int32(s.AttemptSeq)), append(counts, 0)
+		}
+		counts[at]++
+	}
+	return attempts, counts
+}
+
 // incoming is the request's side of every statement of a todo: one array per column, unnested. Empty strings
 // and ids stand for null there.
 const incoming = `unnest($3::integer[], $4::bytea[], $5::bytea[], $6::bytea[], $7::text[], $8::text[], $9::text[],

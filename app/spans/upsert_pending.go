@@ -6,11 +6,13 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/switchboard-otel/switchboard/app/postgres"
 )
 
 // planByIndex keeps every plan of the transaction on the primary keys. A plan that the server cached while
 // the table was small would scan all of it until the next analyze.
-const planByIndex = `SET LOCAL enable_seqscan = off`
+const planByIndex = `SELECT set_config('enable_seqscan', 'off', true)`
 
 // stored finds the row of incoming span i by one probe of the primary key, whatever the server knew of the
 // table's size when it planned. While a todo holds few spans, reading all of them, or looking through the
@@ -47,42 +49,41 @@ FROM ` + incoming + ` LEFT JOIN LATERAL ` + stored + ` ON true
 WHERE NOT ` + inScope + ` OR CASE WHEN s.place IS NULL THEN true ELSE ` + corrects + ` END
 ORDER BY i.nth`
 
-// pending returns what of the batch is not in the database yet. It takes no lock: what another request
-// stores in the meantime, the write finds. One span tells whether it is worth comparing all of them: when
-// that one is not stored, there is something to write.
-func (b *todoBatch) pending(ctx context.Context, tx pgx.Tx, endpoint uuid.UUID) (*todoBatch, error) {
+// look tells whether the batch's first span is stored, which tells what to expect of the others, and which of its traces
+// are known. Like unsettled it takes no lock: what another request stores in the meantime, the write finds.
+func (s *Store) look(ctx context.Context, endpoint uuid.UUID, b *todoBatch) (isStored bool, learned [][]byte, err error) {
 	first := b.spans[0]
-	var look pgx.Batch
-	look.Queue(planByIndex)
-	var isStored bool
-	look.Queue(isStoredSQL, b.todo, endpoint, first.TraceID[:], first.SpanID[:]).QueryRow(func(row pgx.Row) error {
-		return row.Scan(&isStored)
-	})
-	var learned [][]byte
-	if len(b.learn) > 0 {
+	err = postgres.InBatch(ctx, s.pool, func(look *pgx.Batch) {
+		look.Queue(planByIndex)
+		look.Queue(isStoredSQL, b.todo, endpoint, first.TraceID[:], first.SpanID[:]).QueryRow(func(row pgx.Row) error {
+			return row.Scan(&isStored)
+		})
+		if len(b.learn) == 0 {
+			return
+		}
 		look.Queue(learnedSQL, endpoint, b.learn).Query(func(rows pgx.Rows) (err error) {
 			learned, err = pgx.CollectRows(rows, pgx.RowTo[[]byte])
 			return err
 		})
-	}
-	if err := tx.SendBatch(ctx, &look).Close(); err != nil {
-		return nil, err
-	}
-	pending := &todoBatch{todo: b.todo, spans: b.spans, learn: without(b.learn, learned)}
-	if !isStored {
-		return pending, nil
-	}
-	rows, err := tx.Query(ctx, unsettledSQL, b.columns(endpoint)...)
-	if err != nil {
-		return nil, err
-	}
-	pending.spans = nil
-	var nth int
-	_, err = pgx.ForEachRow(rows, []any{&nth}, func() error {
-		pending.spans = append(pending.spans, b.spans[nth-1])
-		return nil
 	})
-	return pending, err
+	return isStored, learned, err
+}
+
+// unsettled returns the spans that are not stored as they are in the batch.
+func (s *Store) unsettled(ctx context.Context, endpoint uuid.UUID, b *todoBatch) (unsettled []*Span, err error) {
+	err = postgres.InBatch(ctx, s.pool, func(look *pgx.Batch) {
+		unsettled = nil
+		look.Queue(planByIndex)
+		look.Queue(unsettledSQL, b.columns(endpoint)...).Query(func(rows pgx.Rows) error {
+			var nth int
+			_, err := pgx.ForEachRow(rows, []any{&nth}, func() error {
+				unsettled = append(unsettled, b.spans[nth-1])
+				return nil
+			})
+			return err
+		})
+	})
+	return unsettled, err
 }
 
 func without(ids byteaArray, known [][]byte) byteaArray {

@@ -16,7 +16,7 @@ import (
 func TestUpsert_PlansMadeForAnEmptyTableProbeThePrimaryKey(t *testing.T) {
 	t.Parallel()
 	pool := postgrestest.New(t).Pool
-	for name, sql := range map[string]string{"is stored": isStoredSQL, "unsettled": unsettledSQL, "write": writeSQL} {
+	for name, sql := range map[string]string{"is stored": isStoredSQL, "unsettled": unsettledSQL, "fresh": freshSQL, "write": writeSQL} {
 		plan := genericPlan(t, pool, sql)
 		if !strings.Contains(plan, "Scan using todo_spans_pkey on todo_spans") || !strings.Contains(plan, "(span_id >= ") ||
 			strings.Contains(plan, "todo_spans_order") || strings.Contains(plan, "Seq Scan on todo_spans") {

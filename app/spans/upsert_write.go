@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+
+	"github.com/switchboard-otel/switchboard/app/postgres"
 )
 
 // lockSQL takes the todo's ingest lock, row 0 of its counts, and makes the row when this is the todo's first
@@ -16,12 +18,45 @@ INSERT INTO todo_span_counts AS c (todo_id, attempt_seq)
 SELECT t.id, 0 FROM todos t WHERE t.id = $1 AND t.endpoint_id = $2 FOR KEY SHARE
 ON CONFLICT (todo_id, attempt_seq) DO UPDATE SET stored = c.stored WHERE false`
 
+// insertIncoming is the head of an insert of incoming spans i. They were all received at one time.
+const insertIncoming = `INSERT INTO todo_spans (todo_id, attempt_seq, trace_id, span_id, parent_span_id, name, kind,
+		status_code, status_message, start_at, end_at, service_name, tool, category, attributes, received_at)
+	SELECT $1, nullif(i.attempt_seq, 0), i.trace_id, i.span_id, nullif(i.parent_span_id, ''), i.name, i.kind,
+		i.status_code, nullif(i.status_message, ''), i.start_at, i.end_at, nullif(i.service_name, ''), nullif(i.tool, ''),
+		i.category, i.attributes::jsonb, (SELECT sb_now())`
+
+const addCounts = `ON CONFLICT (todo_id, attempt_seq)
+	DO UPDATE SET stored = c.stored + EXCLUDED.stored, dropped = c.dropped + EXCLUDED.dropped`
+
+// freshSQL stores a batch as a whole, if nothing of it is stored and all of it fits, and tells whether it did. That is
+// the common case, and the few steps that it takes are half the work of writeSQL, which decides for each span.
+const freshSQL = `
+WITH gate AS MATERIALIZED (
+	SELECT ` + inScope + `
+		AND (SELECT coalesce(sum(c.stored), 0) FROM todo_span_counts c WHERE c.todo_id = $1) + cardinality($3::integer[]) <= $18
+		AND NOT EXISTS (
+			SELECT FROM unnest($19::integer[], $20::integer[]) AS a (attempt_seq, spans)
+			LEFT JOIN todo_span_counts c ON c.todo_id = $1 AND c.attempt_seq = a.attempt_seq
+			WHERE a.attempt_seq > 0 AND coalesce(c.stored, 0) + a.spans > $17)
+		AND NOT EXISTS (SELECT FROM unnest($4::bytea[], $5::bytea[]) AS i (trace_id, span_id) CROSS JOIN LATERAL ` + stored + `)
+		AS open
+), inserted AS (
+	` + insertIncoming + `
+	FROM ` + incoming + `
+	WHERE (SELECT open FROM gate)
+), counted AS (
+	INSERT INTO todo_span_counts AS c (todo_id, attempt_seq, stored)
+	SELECT $1, a.attempt_seq, a.spans
+	FROM unnest($19::integer[], $20::integer[]) AS a (attempt_seq, spans)
+	WHERE (SELECT open FROM gate)
+	` + addCounts + `
+)
+SELECT open FROM gate`
+
 // writeSQL inserts new spans up to the head-room of their attempt, then of the todo, in document order,
 // counts what was stored and what was refused, and replaces the content of stored spans that were corrected.
 const writeSQL = `
-WITH clock AS MATERIALIZED (
-	SELECT sb_now() AS now
-), scope AS MATERIALIZED (
+WITH scope AS MATERIALIZED (
 	SELECT t.id FROM todos t WHERE t.id = $1 AND t.endpoint_id = $2
 ), arrived AS MATERIALIZED (
 	SELECT i.*, s.place, s.place IS NULL AS fresh, CASE WHEN s.place IS NULL THEN false ELSE ` + corrects + ` END AS corrects
@@ -38,12 +73,8 @@ WITH clock AS MATERIALIZED (
 		a.fits AND (SELECT coalesce(sum(stored), 0) FROM held) + count(*) FILTER (WHERE a.fits) OVER (ORDER BY a.nth) <= $18 AS fits
 	FROM in_attempt a
 ), inserted AS (
-	INSERT INTO todo_spans (todo_id, attempt_seq, trace_id, span_id, parent_span_id, name, kind, status_code,
-		status_message, start_at, end_at, service_name, tool, category, attributes, received_at)
-	SELECT $1, nullif(a.attempt_seq, 0), a.trace_id, a.span_id, nullif(a.parent_span_id, ''), a.name, a.kind, a.status_code,
-		nullif(a.status_message, ''), a.start_at, a.end_at, nullif(a.service_name, ''), nullif(a.tool, ''), a.category,
-		a.attributes::jsonb, clock.now
-	FROM clock CROSS JOIN arrived a JOIN in_todo f ON f.nth = a.nth
+	` + insertIncoming + `
+	FROM arrived i JOIN in_todo f ON f.nth = i.nth
 	WHERE f.fits
 ), corrected AS (
 	UPDATE todo_spans s
@@ -59,8 +90,7 @@ WITH clock AS MATERIALIZED (
 ), counted AS (
 	INSERT INTO todo_span_counts AS c (todo_id, attempt_seq, stored, dropped)
 	SELECT $1, attempt_seq, stored, dropped FROM tally
-	ON CONFLICT (todo_id, attempt_seq)
-	DO UPDATE SET stored = c.stored + EXCLUDED.stored, dropped = c.dropped + EXCLUDED.dropped
+	` + addCounts + `
 )
 SELECT EXISTS (SELECT FROM scope), (SELECT coalesce(sum(dropped), 0) FROM tally)`
 
@@ -74,17 +104,31 @@ WHERE t.id = $1 AND t.endpoint_id = $2
 ORDER BY i.nth
 ON CONFLICT DO NOTHING`
 
+// writeFresh stores the batch if all of it is new and within the todo's caps. Otherwise done is false and nothing was
+// written.
+func (s *Store) writeFresh(ctx context.Context, endpoint uuid.UUID, b *todoBatch, limits caps) (done bool, err error) {
+	attempts, counts := b.tally()
+	err = postgres.InBatch(ctx, s.pool, func(write *pgx.Batch) {
+		write.Queue(planByIndex)
+		write.Queue(lockSQL, b.todo, endpoint)
+		arguments := append(b.columns(endpoint), limits.attempt, limits.todo, attempts, counts)
+		write.Queue(freshSQL, arguments...).QueryRow(func(row pgx.Row) error { return row.Scan(&done) })
+	})
+	return done, err
+}
+
 // write stores the batch under the todo's caps. inScope is false when the todo is not the endpoint's, or is
 // gone: then nothing was written. refused counts the spans beyond a cap.
-func (b *todoBatch) write(ctx context.Context, tx pgx.Tx, endpoint uuid.UUID, limits caps) (inScope bool, refused int, err error) {
-	var write pgx.Batch
-	write.Queue(lockSQL, b.todo, endpoint)
-	write.Queue(writeSQL, append(b.columns(endpoint), limits.attempt, limits.todo)...).QueryRow(func(row pgx.Row) error {
-		return row.Scan(&inScope, &refused)
+func (s *Store) write(ctx context.Context, endpoint uuid.UUID, b *todoBatch, limits caps) (inScope bool, refused int, err error) {
+	err = postgres.InBatch(ctx, s.pool, func(write *pgx.Batch) {
+		write.Queue(planByIndex)
+		write.Queue(lockSQL, b.todo, endpoint)
+		write.Queue(writeSQL, append(b.columns(endpoint), limits.attempt, limits.todo)...).QueryRow(func(row pgx.Row) error {
+			return row.Scan(&inScope, &refused)
+		})
+		if len(b.learn) > 0 {
+			write.Queue(learnSQL, b.todo, endpoint, b.learn)
+		}
 	})
-	if len(b.learn) > 0 {
-		write.Queue(learnSQL, b.todo, endpoint, b.learn)
-	}
-	err = tx.SendBatch(ctx, &write).Close()
 	return inScope, refused, err
 }
