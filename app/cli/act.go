@@ -20,6 +20,8 @@ type actRequest struct {
 	Artifact          string          `json:"artifact,omitempty"`
 	Retry             *bool           `json:"retry,omitempty"`
 	RetryAfterSeconds *int64          `json:"retry_after_seconds,omitempty"`
+	Queue             string          `json:"queue,omitempty"`
+	Reason            string          `json:"reason,omitempty"`
 }
 
 // actFlags are what a human may say with an action.
@@ -52,6 +54,7 @@ func (a *app) actCommands() []*cobra.Command {
 		a.actCommand("fail", "End your attempt as failed; the todo is retried, or a dead letter on its last attempt", (*actFlags).failure),
 		a.actCommand("extend", "Let your lease end five minutes from now", flagless),
 		a.actCommand("release", "Hand a todo that you hold back to its queue, without a verdict", (*actFlags).report),
+		a.againCommand(),
 		a.actCommand("cancel", "End a todo that is not over yet, whoever holds it", flagless),
 	}
 }

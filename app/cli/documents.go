@@ -51,6 +51,7 @@ type todoDoc struct {
 	AttemptsTotal  int             `json:"attempts_total"`
 	AttemptsPruned int             `json:"attempts_pruned"`
 	Activity       []activityDoc   `json:"activity"`
+	Event          *eventDoc       `json:"event"`
 	Spans          []spanDoc       `json:"spans"`
 	SpansTotal     int             `json:"spans_total"`
 }
@@ -81,6 +82,10 @@ type activityDoc struct {
 	Detail     struct {
 		Action    string    `json:"action"`
 		Via       string    `json:"via"`
+		Queue     string    `json:"queue"`
+		Reason    string    `json:"reason"`
+		Todo      string    `json:"todo"`
+		From      string    `json:"from"`
 		Truncated bool      `json:"truncated"`
 		Prior     *priorDoc `json:"prior"`
 	} `json:"detail"`

@@ -30,11 +30,14 @@ type vendRequest struct {
 	DefaultMaxAttempts     *int     `json:"default_max_attempts,omitempty"`
 	RequireFence           bool     `json:"require_fence,omitempty"`
 	ExpiresInSeconds       *int64   `json:"expires_in_seconds,omitempty"`
+	WebhooksMax            *int     `json:"webhooks_max,omitempty"`
+	WebhookSources         []string `json:"webhook_sources,omitempty"`
+	WebhookQueues          []string `json:"webhook_queues,omitempty"`
 }
 
 func (a *app) vendCommand() *cobra.Command {
 	var request vendRequest
-	var leaseTTL, maxAttempts int
+	var leaseTTL, maxAttempts, webhooks int
 	var expires string
 	c := &cobra.Command{
 		Use:   "vend NAME",
@@ -47,6 +50,9 @@ func (a *app) vendCommand() *cobra.Command {
 			}
 			if c.Flags().Changed("max-attempts") {
 				request.DefaultMaxAttempts = &maxAttempts
+			}
+			if c.Flags().Changed("webhooks") {
+				request.WebhooksMax = &webhooks
 			}
 			if c.Flags().Changed("expires") {
 				seconds, err := parseTime("expires", expires, time.Second)
@@ -61,10 +67,13 @@ func (a *app) vendCommand() *cobra.Command {
 	flags := c.Flags()
 	flags.StringVar(&request.AgentKind, "agent", "", "what kind of agent it is, whose blocks are printed: "+strings.Join(agentsetup.Kinds(), ", "))
 	flags.StringArrayVarP(&request.Queues, "queue", "q", nil, "a queue it may work, repeatable (default: the queue named default)")
-	flags.StringSliceVar(&request.Verbs, "verbs", nil, "the verbs it may use, separated by commas (default: the eight drain verbs; get_default_lease and set_default_lease only by name)")
+	flags.StringSliceVar(&request.Verbs, "verbs", nil, "the verbs it may use, separated by commas (default: the eight drain verbs; the others only by name)")
 	flags.IntVar(&leaseTTL, "lease-ttl", 0, "default lease in seconds, 60 to 86400")
 	flags.IntVar(&maxAttempts, "max-attempts", 0, "default number of attempts of a todo")
 	flags.BoolVar(&request.RequireFence, "require-fence", false, "fence every claim that does not say otherwise")
+	flags.IntVar(&webhooks, "webhooks", 0, "how many webhooks it may have (default: 10)")
+	flags.StringSliceVar(&request.WebhookSources, "webhook-sources", nil, "their source types, separated by commas (default: every one)")
+	flags.StringSliceVar(&request.WebhookQueues, "webhook-queues", nil, "the queues they may put todos into, separated by commas (default: all of the endpoint's)")
 	flags.StringVar(&expires, "expires", "", "how long it lives, such as 12h or 30d (default: until revoked)")
 	return c
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/switchboard-otel/switchboard/app/api"
 	"github.com/switchboard-otel/switchboard/app/identity"
+	"github.com/switchboard-otel/switchboard/app/intake"
 	"github.com/switchboard-otel/switchboard/app/mcpserver"
 	"github.com/switchboard-otel/switchboard/app/postgres/postgrestest"
 	"github.com/switchboard-otel/switchboard/app/queue"
@@ -55,10 +56,18 @@ func setup(t *testing.T, change ...func(*fixture)) *fixture {
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	f.url = server.URL
-	mux.Handle("/api/v1/", api.New(api.Config{Identity: people, Queue: todos, Spans: spans.NewStore(f.db.Pool, live), BaseURL: f.url,
+	sealer, err := intake.NewSealer(strings.Repeat("5e", 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	webhooks := intake.NewStore(intake.Config{Pool: f.db.Pool, Queue: todos, Settings: live, Sealer: sealer, BaseURL: f.url})
+	unlimited := ratelimit.New(1e6, 1e6)
+	mux.Handle(intake.AddressPrefix, &intake.Handler{Intake: webhooks, Settings: live, PreAuth: unlimited, PerWebhook: unlimited,
+		ClientAddress: func(r *http.Request) string { return r.RemoteAddr }, Log: log})
+	mux.Handle("/api/v1/", api.New(api.Config{Identity: people, Queue: todos, Intake: webhooks, Spans: spans.NewStore(f.db.Pool, live), BaseURL: f.url,
 		Version: "1.2.3", LocalLogin: f.localLogin, Describe: func() string { return "PostgreSQL of a test" }, Log: log}))
 	mux.Handle("/mcp/{endpoint}", mcpserver.New(mcpserver.Config{Identity: people, Queue: todos, BaseURL: f.url, Version: "1.2.3", Log: log,
-		PreAuth: ratelimit.New(1e6, 1e6), PerEndpoint: ratelimit.New(1e6, 1e6),
+		PreAuth: unlimited, PerEndpoint: unlimited,
 		ClientAddress: func(r *http.Request) string { return r.RemoteAddr }}))
 	mux.HandleFunc("POST /otlp/{endpoint}/v1/traces", f.receive)
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })

@@ -9,11 +9,11 @@ import (
 )
 
 func (a *app) showCommand() *cobra.Command {
-	var attempts, spans, activity bool
+	var attempts, spans, activity, event bool
 	c := &cobra.Command{
 		Use:   "show TODO",
 		Short: "Print a todo's trail: outcome, timeline and the spans of each attempt",
-		Long:  "Print a todo's trail. With any of --attempts, --spans and --activity only those parts.",
+		Long:  "Print a todo's trail. With any of --attempts, --spans, --activity and --event only those parts.",
 		Args:  arguments("TODO"),
 		RunE: func(c *cobra.Command, args []string) error {
 			server, err := a.connect()
@@ -24,7 +24,7 @@ func (a *app) showCommand() *cobra.Command {
 			for _, part := range []struct {
 				name   string
 				wanted bool
-			}{{"attempts", attempts}, {"spans", spans}, {"activity", activity}} {
+			}{{"attempts", attempts}, {"spans", spans}, {"activity", activity}, {"event", event}} {
 				if part.wanted {
 					include = append(include, part.name)
 				}
@@ -42,6 +42,11 @@ func (a *app) showCommand() *cobra.Command {
 				return err
 			}
 			a.printTrail(&todo)
+			if event && todo.Event != nil {
+				out := &writer{w: a.Stdout, columns: a.columns()}
+				out.heading("Source event")
+				out.event(todo.Event)
+			}
 			return nil
 		},
 	}
@@ -49,5 +54,6 @@ func (a *app) showCommand() *cobra.Command {
 	flags.BoolVar(&attempts, "attempts", false, "the attempts")
 	flags.BoolVar(&spans, "spans", false, "the spans of each attempt")
 	flags.BoolVar(&activity, "activity", false, "notes and other activity")
+	flags.BoolVar(&event, "event", false, "the delivery it came from, in full")
 	return c
 }

@@ -51,7 +51,7 @@ func (o *writer) timeline(t *todoDoc) {
 
 // timelineOf merges attempts and activity, oldest first.
 func timelineOf(t *todoDoc) []event {
-	events := []event{{at: t.CreatedAt, order: -2, title: line("created by " + t.Source)}}
+	events := append(intakeEvents(t.Event), event{at: t.CreatedAt, order: -2, title: line("created by " + t.Source)})
 	ends := map[int]*time.Time{} // of the attempts that are kept
 	for i := range t.Attempts {
 		ends[t.Attempts[i].Seq] = t.Attempts[i].EndedAt
@@ -81,6 +81,18 @@ func timelineOf(t *todoDoc) []event {
 		return cmp.Or(x.sort.Compare(y.sort), cmp.Compare(x.seq, y.seq), cmp.Compare(x.order, y.order))
 	})
 	return events
+}
+
+// intakeEvents are what happened to a delivery before its todo was there.
+func intakeEvents(e *eventDoc) []event {
+	if e == nil {
+		return nil
+	}
+	return []event{
+		{at: e.ReceivedAt, order: -5, title: line(fmt.Sprintf("received from %s: %s", e.Source, e.Title))},
+		{at: e.ReceivedAt, order: -4, title: line("verified: " + e.VerifyDetail)},
+		{at: e.ReceivedAt, order: -3, title: line(e.Trace.decision(e.Disposition, e.Trace.Action.Queue))},
+	}
 }
 
 // place puts an entry of the activity log under the attempt it names: before its end, which one that ends the
@@ -157,6 +169,7 @@ var (
 	deeds = map[string]string{
 		"claim": "claimed it", "complete": "completed it", "fail": "marked it failed", "retry": "asked for a retry now",
 		"extend": "extended the lease", "release": "released it", "cancel": "canceled it",
+		"quarantine_release": "released it from quarantine", "quarantine_discard": "discarded it", "again": "ran it again",
 	}
 	ways = map[string]string{"board": " on the Board", "api": " over the API", "cli": " from the command line"}
 )
@@ -170,7 +183,7 @@ func activityTitle(entry *activityDoc) string {
 	case "note":
 		return "note: " + message
 	case "human_action":
-		return "you " + cmp.Or(deeds[entry.Detail.Action], "acted on it") + ways[entry.Detail.Via]
+		return "you " + cmp.Or(deeds[entry.Detail.Action], "acted on it") + ways[entry.Detail.Via] + entry.particulars()
 	default:
 		title := strings.ReplaceAll(entry.Kind, "_", " ") + " by " + entry.ActorKind
 		if message != "" {
@@ -178,4 +191,20 @@ func activityTitle(entry *activityDoc) string {
 		}
 		return line(title)
 	}
+}
+
+// particulars are what a human said with an action.
+func (entry *activityDoc) particulars() string {
+	d := &entry.Detail
+	switch {
+	case d.Reason != "":
+		return line(": " + d.Reason)
+	case d.Queue != "":
+		return line(", to " + d.Queue)
+	case d.Todo != "":
+		return line(", as " + d.Todo)
+	case d.From != "":
+		return line(", after " + d.From)
+	}
+	return ""
 }

@@ -71,18 +71,36 @@ func (a *app) pushCommand() *cobra.Command {
 	return c
 }
 
+// readLine reads what must not stand on a command line, from a file or from standard input.
+func (a *app) readLine(flag, s string) (string, error) {
+	name, isFile := strings.CutPrefix(s, "@")
+	if !isFile {
+		return "", usagef("--%s must be @FILE, or @- for standard input: others can read a command line", flag)
+	}
+	text, err := a.readFile(flag, name)
+	return strings.TrimRight(string(text), "\r\n"), err
+}
+
+// readFile reads a file, or standard input for -.
+func (a *app) readFile(flag, name string) (text []byte, err error) {
+	if name == "-" {
+		text, err = io.ReadAll(a.Stdin)
+	} else {
+		text, err = os.ReadFile(name)
+	}
+	if err != nil {
+		return nil, usagef("cannot read the %s: %v", flag, err)
+	}
+	return text, nil
+}
+
 // readDocument reads the JSON that a flag gives: itself, @FILE, or @- for standard input.
 func (a *app) readDocument(flag, s string) (json.RawMessage, error) {
 	text := []byte(s)
 	if name, isFile := strings.CutPrefix(s, "@"); isFile {
 		var err error
-		if name == "-" {
-			text, err = io.ReadAll(a.Stdin)
-		} else {
-			text, err = os.ReadFile(name)
-		}
-		if err != nil {
-			return nil, usagef("cannot read the %s: %v", flag, err)
+		if text, err = a.readFile(flag, name); err != nil {
+			return nil, err
 		}
 	}
 	if !json.Valid(text) {

@@ -21,7 +21,7 @@ func (a *app) printTrail(t *todoDoc) {
 	if t.Attempts != nil {
 		out.outcome(t)
 	}
-	if t.Attempts != nil || t.Activity != nil {
+	if t.Attempts != nil || t.Activity != nil || t.Event != nil {
 		out.timeline(t)
 	}
 	if t.Spans != nil {
