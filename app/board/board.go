@@ -1,5 +1,5 @@
 // Package board serves the pages for the humans who own the agents. Everything reads and acts without
-// JavaScript; a page shows only what belongs to the human who looks at it (REQ-11 to REQ-13, REQ-18).
+// JavaScript; a page shows only what belongs to the human who looks at it (REQ-11 to REQ-16, REQ-18).
 package board
 
 import (
@@ -8,13 +8,16 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/a-h/templ"
 	"github.com/alexedwards/scs/v2"
 	"go.uber.org/zap"
 
+	"github.com/switchboard-otel/switchboard/app/feed"
 	"github.com/switchboard-otel/switchboard/app/identity"
+	"github.com/switchboard-otel/switchboard/app/live"
 	"github.com/switchboard-otel/switchboard/app/queue"
 	"github.com/switchboard-otel/switchboard/app/settings"
 	"github.com/switchboard-otel/switchboard/app/spans"
@@ -25,6 +28,7 @@ type Config struct {
 	Identity *identity.Store
 	Queue    *queue.Store
 	Spans    *spans.Store
+	Feed     *feed.Store
 	Settings *settings.Reader
 
 	BaseURL    string // where humans and agents reach this server; cookies are Secure when it is https
@@ -39,18 +43,31 @@ type Config struct {
 type board struct {
 	Config
 	sessions *scs.SessionManager
+	live     *live.Hub
 	secure   bool
 	now      func() time.Time
 }
 
-// New returns the handler of /, /login, /logout, /todos, /theme and /static/. It fails when the base URL is
-// none.
-func New(c Config) (http.Handler, error) {
+// Board serves every page, its fragments and its streams.
+type Board struct {
+	http.Handler
+	live *live.Hub
+}
+
+// Close ends the live streams, so that a server can drain. Pages go on.
+func (b *Board) Close() { b.live.Close() }
+
+// New returns the Board. It fails when the base URL is none.
+func New(c Config) (*Board, error) {
 	b, err := newBoard(c)
 	if err != nil {
 		return nil, err
 	}
-	return b.handler()
+	handler, err := b.handler()
+	if err != nil {
+		return nil, err
+	}
+	return &Board{handler, b.live}, nil
 }
 
 func newBoard(c Config) (*board, error) {
@@ -59,8 +76,38 @@ func newBoard(c Config) (*board, error) {
 		return nil, fmt.Errorf("base_url must be an http or https address, such as https://board.example.com")
 	}
 	b := &board{Config: c, secure: base.Scheme == "https", now: time.Now}
-	b.sessions = newSessions(c.Identity.SessionStore(), b.secure, b.sessionFailed)
+	b.sessions = newSessions(c.Identity.SessionStore(whose), b.secure, b.sessionFailed)
+	b.live = live.NewHub(b.version, c.Log)
 	return b, nil
+}
+
+// routes are the pages of the signed-in, by their pattern. What changes something is a POST.
+func (b *board) routes() map[string]page {
+	routes := map[string]page{
+		"GET /{$}":                        b.showLanes,
+		"GET /activity":                   b.showActivity,
+		"GET /todos":                      b.listTodos,
+		"GET /todos/{id}":                 b.showTodo,
+		"GET /endpoints":                  b.showEndpoints,
+		"GET /endpoints/vend":             b.showWizard,
+		"POST /endpoints/vend":            b.stepWizard,
+		"POST /endpoints/quick":           b.quickVend,
+		"GET /endpoints/{slug}/edit":      b.showDefaults,
+		"POST /endpoints/{slug}/edit":     b.editDefaults,
+		"POST /endpoints/{slug}/rotate":   b.rotate,
+		"POST /endpoints/{slug}/revoke":   b.revoke,
+		"GET /settings":                   b.showSettings,
+		"POST /settings/tokens":           b.createToken,
+		"POST /settings/tokens/revoke":    b.revokeToken,
+		"POST /settings/sessions/end":     b.endSession,
+		"GET /events":                     b.stream,
+		"POST /logout":                    b.signOut,
+		"POST /theme":                     b.chooseTheme,
+	}
+	for _, action := range queue.Actions {
+		routes["POST /todos/{id}/"+string(action)] = b.act(action)
+	}
+	return routes
 }
 
 func (b *board) handler() (http.Handler, error) {
@@ -73,22 +120,21 @@ func (b *board) handler() (http.Handler, error) {
 		return nil, err
 	}
 	pages := http.NewServeMux()
-	for pattern, p := range map[string]page{
-		"/{$}":        b.signedIn(b.listTodos),
-		"/todos":      b.signedIn(b.listTodos),
-		"/todos/{id}": b.signedIn(b.showTodo),
-		"/login":      b.showLogin,
-	} {
-		pages.Handle("GET "+pattern, b.serve(p))
-		pages.Handle(pattern, b.methodNotAllowed("GET, HEAD"))
+	methods := map[string][]string{}
+	handle := func(pattern string, p page) {
+		method, path, _ := strings.Cut(pattern, " ")
+		pages.Handle(pattern, b.serve(p))
+		methods[path] = append(methods[path], method)
 	}
-	pages.Handle("GET /login/{token}", b.serve(b.offerLink))
-	pages.Handle("POST /login/{token}", b.serve(b.spendLink))
-	pages.Handle("/login/{token}", b.methodNotAllowed("GET, HEAD, POST"))
-	pages.Handle("POST /logout", b.serve(b.signedIn(b.signOut)))
-	pages.Handle("POST /theme", b.serve(b.signedIn(b.chooseTheme)))
-	pages.Handle("/logout", b.methodNotAllowed("POST"))
-	pages.Handle("/theme", b.methodNotAllowed("POST"))
+	for pattern, p := range b.routes() {
+		handle(pattern, b.signedIn(p))
+	}
+	handle("GET /login", b.showLogin)
+	handle("GET /login/{token}", b.offerLink)
+	handle("POST /login/{token}", b.spendLink)
+	for path, allowed := range methods {
+		pages.Handle(path, b.methodNotAllowed(allowed))
+	}
 	pages.Handle("/", b.serve(b.unknownPage))
 
 	mux := http.NewServeMux()

@@ -77,6 +77,19 @@ func link(artifact string) (href string, ok bool) {
 	return u.String(), true
 }
 
+// shortLink names where an artifact's address leads: the host, or the last two steps of its path.
+func shortLink(artifact string) string {
+	u, err := url.Parse(artifact)
+	if err != nil {
+		return artifact
+	}
+	steps := strings.Split(strings.Trim(u.Path, "/"), "/")
+	if steps[0] == "" {
+		return u.Host
+	}
+	return strings.Join(steps[max(len(steps)-2, 0):], "/")
+}
+
 // fact is one line of a list of details.
 type fact struct{ Name, Value string }
 

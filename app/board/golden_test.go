@@ -70,7 +70,7 @@ func sample() *todoView {
 		{Seq: 5, At: at(420), AttemptSeq: ptr(2), Kind: "human_action", ActorKind: "human", Detail: json.RawMessage(`{"action":"extend","via":"board"}`)},
 		{Seq: 6, At: at(430), AttemptSeq: ptr(2), Kind: "a2a_state", ActorKind: "system", Message: ptr("input required")},
 	}
-	v := &todoView{Now: at(500), Todo: d, Last: &d.Attempts[1], Open: &d.Attempts[0], Viewer: "Local owner", BaseURL: "http://127.0.0.1:8321",
+	v := &todoView{Now: at(500), Todo: d, Last: &d.Attempts[1], Open: &d.Attempts[0], Viewer: "Local owner", Me: "human:hu_0000000000000000000000001a", Form: "the-form-token", BaseURL: "http://127.0.0.1:8321",
 		Spans: map[int]spans.Count{1: {AttemptSeq: 1, Stored: 3, Dropped: 12}}}
 	v.Timeline = trail.Merge(&d.Detail, d.Activity, 500, 0)
 
@@ -85,7 +85,7 @@ func sample() *todoView {
 	run := span(3, 9, "tool", "run it", 13000, 41000)
 	run.Tool, run.StatusCode, run.StatusMessage = "bash", "error", "exit status 1"
 	t := trace{Seq: 1, Attempt: &d.Attempts[1], Count: v.Spans[1]}
-	t.arrange([]spans.Span{span(1, 0, "internal", "invoke_agent", 0, 41000), call, run}, v.Now, 500)
+	t.arrange([]spans.Span{span(1, 0, "internal", "invoke_agent", 0, 41000), call, run}, v.Now, 500, false)
 	v.Traces = []trace{t}
 	return v
 }

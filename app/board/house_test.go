@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/zap/zaptest"
 
+	"github.com/switchboard-otel/switchboard/app/feed"
 	"github.com/switchboard-otel/switchboard/app/identity"
 	"github.com/switchboard-otel/switchboard/app/postgres/postgrestest"
 	"github.com/switchboard-otel/switchboard/app/queue"
@@ -48,7 +49,7 @@ func newHouse(t testing.TB) *house {
 	h.server = httptest.NewUnstartedServer(nil)
 	h.server.Start()
 	t.Cleanup(h.server.Close)
-	b, err := newBoard(Config{Identity: h.identity, Queue: h.queue, Spans: h.spans, Settings: reader,
+	b, err := newBoard(Config{Identity: h.identity, Queue: h.queue, Spans: h.spans, Feed: feed.NewStore(db.Pool), Settings: reader,
 		BaseURL: h.server.URL, Version: "test", LocalLogin: true, Log: log,
 		Health: func(ctx context.Context) (time.Duration, error) { return 3 * time.Millisecond, db.Pool.Ping(ctx) }})
 	if err != nil {
@@ -56,6 +57,7 @@ func newHouse(t testing.TB) *house {
 	}
 	b.now = h.now
 	h.board = b
+	t.Cleanup(b.live.Close)
 	if h.server.Config.Handler, err = b.handler(); err != nil {
 		t.Fatal(err)
 	}

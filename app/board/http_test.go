@@ -364,11 +364,11 @@ func TestList_TeachesWhenItIsEmpty(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	me := h.signedIn(h.owner)
-	if got := me.get("/").body; !strings.Contains(got, "bin/switchboard demo") || !strings.Contains(got, "bin/switchboard endpoint vend") {
+	if got := me.get("/todos").body; !strings.Contains(got, "bin/switchboard demo") || !strings.Contains(got, "bin/switchboard endpoint vend") {
 		t.Error("without an endpoint the page does not say how to get one")
 	}
 	ep := h.vend(h.owner, "bugfix", "lane-s")
-	if got := me.get("/").body; !strings.Contains(got, "bin/switchboard todo push "+ep.Slug) {
+	if got := me.get("/todos").body; !strings.Contains(got, "bin/switchboard todo push "+ep.Slug) {
 		t.Error("with an endpoint the page does not say how to push a todo")
 	}
 }

@@ -86,6 +86,18 @@ func endingOf(a *queue.Attempt) ending {
 	}
 }
 
+// attemptVerb is how an attempt stands in a word.
+func attemptVerb(a *queue.Attempt) string {
+	switch {
+	case a.Outcome == nil:
+		return "In progress"
+	case a.Died:
+		return "Died"
+	default:
+		return endingOf(a).Verb
+	}
+}
+
 // category draws one of REQ-5's categories; any other keeps its own name and looks like "other".
 type category struct{ Key, Icon, Name string }
 

@@ -36,7 +36,8 @@ func TestPages_AreAccessibleInEveryLook(t *testing.T) {
 					eval[int](b, `document.querySelectorAll("details").forEach(d => { d.open = true }), 1`)
 					b.accessible()
 					if wide := eval[int](b, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {
-						t.Errorf("the page is %d px wider than the window", wide)
+						t.Errorf("the page is %d px wider than the window: %s", wide, eval[string](b, `[...document.querySelectorAll("main *")]
+							.filter(e => e.getBoundingClientRect().right > innerWidth).map(e => e.outerHTML.slice(0, 80)).slice(0, 3).join("; ")`))
 					}
 					b.quiet("the server responded with a status of 4")
 				})
@@ -145,7 +146,13 @@ func TestKeys_DoWhatTheFootSays(t *testing.T) {
 	b.wait(`fetch(location.href).then(r => r.text()).then(x => x.includes('data-theme="dark"'))`)
 
 	b.do(chromedp.KeyEvent("j"), chromedp.KeyEvent(kb.Enter))
-	b.wait(`location.pathname.startsWith("/todos/td_")`)
+	b.wait(`document.querySelector("#drawer dialog")?.open`)
+	b.do(chromedp.KeyEvent(kb.Escape))
+	b.wait(`!document.querySelector("#drawer dialog") && document.activeElement.matches(".list .title")`)
+	for keys, path := range map[string]string{"gb": "/", "ga": "/activity", "gt": "/todos", "ge": "/endpoints", "gs": "/settings"} {
+		b.do(chromedp.KeyEvent(keys))
+		b.wait(`location.pathname === "` + path + `" && document.readyState === "complete"`)
+	}
 	b.quiet()
 }
 
@@ -193,7 +200,7 @@ func TestTodo_HasOneMainAndASectionForEachPart(t *testing.T) {
 			t.Errorf("no section %s with its heading", id)
 		}
 	}
-	if strings.Count(body, "<caption") < 3 || !strings.Contains(body, `<ol class="tl">`) {
+	if strings.Count(body, "<caption") < 3 || !strings.Contains(body, `<ol class="tl" aria-live="polite"`) {
 		t.Error("a waterfall without a caption, or a timeline that is no ordered list")
 	}
 	if i, j := strings.Index(body, `id="outcome"`), strings.Index(body, `id="timeline"`); i > j {

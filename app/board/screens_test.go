@@ -34,7 +34,9 @@ type visit struct {
 // visits are the screens, by name.
 func (g *gallery) visits(me, newcomer *browserless) map[string]visit {
 	return map[string]visit{
-		"login": {"/login", nil}, "empty": {"/", newcomer}, "missing": {"/todos/td_x", me},
+		"login": {"/login", nil}, "empty": {"/todos", newcomer}, "missing": {"/todos/td_x", me},
+		"board": {"/", me}, "activity": {"/activity", me}, "endpoints": {"/endpoints", me}, "vend": {"/endpoints/vend", me},
+		"settings": {"/settings", me}, "board-empty": {"/", newcomer}, "activity-empty": {"/activity", newcomer}, "endpoints-empty": {"/endpoints", newcomer},
 		"todos": {"/todos", me}, "todo": {todoPath(g.relay), me}, "todo-live": {todoPath(g.live), me}, "todo-hostile": {todoPath(g.nasty), me},
 	}
 }
@@ -47,14 +49,16 @@ func TestScreens(t *testing.T) {
 	}
 	g := newGallery(t)
 	me, newcomer := g.signedIn(g.owner), g.signedIn(g.human("Newcomer"))
-	for _, l := range looks {
-		for name, v := range g.visits(me, newcomer) {
-			b := g.open(t, v.as, l)
-			b.visit(v.path)
-			eval[bool](b, `document.fonts.ready.then(() => true)`)
-			if err := os.WriteFile(filepath.Join(folder, name+"-"+l.String()+".png"), b.shot(), 0o644); err != nil {
-				t.Fatal(err)
+	for name, v := range g.visits(me, newcomer) {
+		t.Run(name, func(t *testing.T) {
+			for _, l := range looks {
+				b := g.open(t, v.as, l)
+				b.visit(v.path)
+				eval[bool](b, `document.fonts.ready.then(() => true)`)
+				if err := os.WriteFile(filepath.Join(folder, name+"-"+l.String()+".png"), b.shot(), 0o644); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
+		})
 	}
 }

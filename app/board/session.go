@@ -3,7 +3,9 @@ package board
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/base64"
 	"errors"
 	"net/http"
 	"net/url"
@@ -31,8 +33,10 @@ const (
 
 // The keys of a session.
 const (
-	sessionHuman = "human" // uuid
-	sessionForm  = "form"  // the token that every form of the session carries
+	sessionHuman   = "human"   // uuid
+	sessionForm    = "form"    // the token that every form of the session carries
+	sessionBrowser = "browser" // what it calls itself
+	sessionSaid    = "said"    // what the next page says of the action before it
 )
 
 // newSessions returns the session manager. The store sees only the SHA-256 of a session's token.
@@ -44,12 +48,35 @@ func newSessions(store scs.CtxStore, secure bool, failed func(http.ResponseWrite
 	}
 }
 
+// whose reads from a session's data who is signed in, and in which browser.
+func whose(data []byte) (human *uuid.UUID, browser string) {
+	_, values, err := scs.GobCodec{}.Decode(data)
+	if err != nil {
+		return nil, ""
+	}
+	text, _ := values[sessionHuman].(string)
+	if id, err := uuid.Parse(text); err == nil {
+		human = &id
+	}
+	browser, _ = values[sessionBrowser].(string)
+	return human, browser
+}
+
+// sessionID is the name under which the store keeps the session of a request: the hash of its token.
+func (b *board) sessionID(ctx context.Context) string {
+	sum := sha256.Sum256([]byte(b.sessions.Token(ctx)))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
 // viewer is who looks at a page.
 type viewer struct {
 	human *identity.Human // nil: nobody is signed in
 	form  string          // the token of the session's forms
 	theme string          // light, dark, or empty for what the system says
 }
+
+// say keeps a sentence for the next page: what an action has done.
+func (b *board) say(ctx context.Context, sentence string) { b.sessions.Put(ctx, sessionSaid, sentence) }
 
 // viewer finds out who asks. A session whose human is gone is none.
 func (b *board) viewer(r *http.Request) (viewer, error) {
@@ -67,12 +94,14 @@ func (b *board) viewer(r *http.Request) (viewer, error) {
 }
 
 // signIn starts a session under a new token, so that one that somebody planted earlier is worth nothing.
-func (b *board) signIn(ctx context.Context, human *identity.Human) error {
+func (b *board) signIn(r *http.Request, human *identity.Human) error {
+	ctx := r.Context()
 	if err := b.sessions.RenewToken(ctx); err != nil {
 		return err
 	}
 	b.sessions.Put(ctx, sessionHuman, human.ID.String())
 	b.sessions.Put(ctx, sessionForm, rand.Text())
+	b.sessions.Put(ctx, sessionBrowser, browserOf(r.UserAgent()))
 	return nil
 }
 

@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/switchboard-otel/switchboard/app/postgres"
 )
 
 // healthWait bounds how long a page waits to learn how the database is.
@@ -13,10 +17,16 @@ const healthWait = time.Second
 // place is a page of the rail. A new page is a row here; the keys, the hints and the tab bar follow.
 type place struct {
 	Key, Name, Path, Icon string
+	OnlyHeld              bool // it is there only while deliveries wait in quarantine
 }
 
 var rail = []place{
-	{"t", "Todos", "/todos", "i-todos"},
+	{Key: "b", Name: "Board", Path: "/", Icon: "i-board"},
+	{Key: "a", Name: "Activity", Path: "/activity", Icon: "i-activity"},
+	{Key: "t", Name: "Todos", Path: "/todos", Icon: "i-todos"},
+	{Key: "e", Name: "Endpoints", Path: "/endpoints", Icon: "i-endpoints"},
+	{Key: "q", Name: "Quarantine", Path: "/quarantine", Icon: "i-quarantine", OnlyHeld: true},
+	{Key: "s", Name: "Settings", Path: "/settings", Icon: "i-settings"},
 }
 
 // key is one entry of the keyboard registry: the script acts by it, the foot and the dialog show it.
@@ -27,9 +37,20 @@ type key struct {
 	Foot string // the word in the page's foot; empty: not there
 }
 
-var keys = func() (all []key) {
+// places lists the rail of a page.
+func (s shell) places() (all []place) {
 	for _, p := range rail {
-		all = append(all, key{"g " + p.Key, "go " + p.Path, p.Name, p.Name})
+		if !p.OnlyHeld || s.Held > 0 || s.Here == p.Path {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// keys is the keyboard registry of a page.
+func (s shell) keys() (all []key) {
+	for _, p := range s.places() {
+		all = append(all, key{"g " + p.Key, "go " + p.Path, p.Name, ""})
 	}
 	return append(all,
 		key{"/", "filter", "Focus the filter", "filter"},
@@ -40,7 +61,7 @@ var keys = func() (all []key) {
 		key{"?", "keys", "All keys", "all keys"},
 		key{"Esc", "", "Close", ""},
 	)
-}()
+}
 
 // shell is what surrounds every page.
 type shell struct {
@@ -48,6 +69,10 @@ type shell struct {
 	Here   string // the path of the rail's current place
 	Viewer viewer
 	Health health
+	News   int    // entries of the feed since the human last looked, at most a hundred
+	Held   int    // deliveries that wait in quarantine
+	Said   string // what the last action has done
+	Stream string // the address of the page's stream; empty: it has none
 
 	Version string // of this server, for the signed-in
 }
@@ -73,7 +98,22 @@ func (h health) in() string {
 }
 
 func (b *board) shell(r *http.Request, v viewer, title, here string) shell {
-	return shell{Title: title, Here: here, Viewer: v, Health: b.health(r.Context()), Version: b.Version}
+	s := shell{Title: title, Here: here, Viewer: v, Health: b.health(r.Context()), Version: b.Version}
+	if v.human == nil {
+		return s
+	}
+	s.Said = b.sessions.PopString(r.Context(), sessionSaid)
+	s.News = b.news(r.Context(), v.human.ID)
+	return s
+}
+
+// news counts what is new in the feed. A page is worth showing without its count.
+func (b *board) news(ctx context.Context, human uuid.UUID) int {
+	n, err := b.Feed.News(ctx, human)
+	if err != nil {
+		b.Log.Debug("the new entries of the feed could not be counted", postgres.Field(err))
+	}
+	return n
 }
 
 func (b *board) health(ctx context.Context) health {

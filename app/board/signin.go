@@ -50,7 +50,7 @@ func (b *board) spendLink(w http.ResponseWriter, r *http.Request, v viewer) erro
 	if err != nil {
 		return err
 	}
-	if err := b.signIn(r.Context(), human); err != nil {
+	if err := b.signIn(r, human); err != nil {
 		return err
 	}
 	w.Header().Set("Cache-Control", "no-store")
@@ -59,6 +59,7 @@ func (b *board) spendLink(w http.ResponseWriter, r *http.Request, v viewer) erro
 }
 
 func (b *board) signOut(w http.ResponseWriter, r *http.Request, _ viewer) error {
+	b.live.EndSession(b.sessionID(r.Context()))
 	if err := b.sessions.Destroy(r.Context()); err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package board
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -50,6 +49,14 @@ func lostOf(v *todoView) (lines []string) {
 		lines = append(lines, counted(n, "old entry", "old entries")+" of the activity log made room for newer ones.")
 	}
 	return lines
+}
+
+// plural is the noun that suits a number.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
 }
 
 // counted is a number with its noun.
@@ -140,14 +147,8 @@ func heardWords(a *queue.Attempt) string {
 
 // deedWords says what a human did to a todo, and by which way.
 func deedWords(e *queue.ActivityEntry) string {
-	var detail struct{ Action, Via string }
-	_ = json.Unmarshal(e.Detail, &detail) // what does not say it, did something
-	did := map[string]string{
-		"claim": "claimed it", "complete": "completed it", "fail": "marked it failed", "retry": "asked for a retry now",
-		"extend": "extended the lease", "release": "released it", "cancel": "canceled it",
-	}[detail.Action]
-	by := map[string]string{"board": " on the Board", "api": " over the API", "cli": " from the command line"}[detail.Via]
-	return cmp.Or(did, "acted on it") + by
+	did, way := deedOf(e.Detail)
+	return strings.TrimSuffix(did+" "+way, " ")
 }
 
 // workingWords says what the holder of a todo does.

@@ -5,10 +5,16 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/switchboard-otel/switchboard/app/fault"
+	"github.com/switchboard-otel/switchboard/app/live"
 	"github.com/switchboard-otel/switchboard/app/queue"
 	"github.com/switchboard-otel/switchboard/app/settings"
 	"github.com/switchboard-otel/switchboard/app/spans"
@@ -33,10 +39,13 @@ type todoView struct {
 	Last     *queue.Attempt // the most recent that has ended
 	Open     *queue.Attempt // the one that has not
 	Timeline trail.Timeline
-	Skip     int // timeline entries that are newer than this page's
 	Traces   []trace
 	Spans    map[int]spans.Count // by attempt; 0: without one
-	Viewer   string              // the human's name
+	Look     lens
+	Refused  string // why an action was not carried out; empty: none was refused
+	Viewer   string // the human's name
+	Me       string // how the human is named on what they hold
+	Form     string // the token of the session's forms
 	BaseURL  string
 }
 
@@ -59,64 +68,134 @@ func anchor(seq int) string {
 	return fmt.Sprintf("a%d", seq)
 }
 
-// showTodo is the whole story of one todo. A foreign id, an unknown one and one that is no id get the same
-// answer (REQ-18).
+// showTodo is the whole story of one todo, or its drawer where a script asks for that. A foreign id, an unknown
+// one and one that is no id get the same answer (REQ-18).
 func (b *board) showTodo(w http.ResponseWriter, r *http.Request, v viewer) error {
+	w.Header().Add("Vary", "HX-Request")
+	return b.todo(w, r, v, http.StatusOK, "")
+}
+
+// todo answers with a todo. refused is why an action on it was not carried out; empty: none was refused.
+func (b *board) todo(w http.ResponseWriter, r *http.Request, v viewer, status int, refused string) error {
 	id, ok := typeid.Todo.Parse(r.PathValue("id"))
 	if !ok {
 		return fault.ErrTodoNotFound
 	}
 	ctx := r.Context()
+	version, err := b.version(ctx, live.Topic{Human: v.human.ID, Name: todoTopic(id)})
+	if err != nil {
+		return todoGone(err)
+	}
 	todo, err := b.Queue.HumanTodo(ctx, v.human.ID, id)
 	if err != nil {
 		return err
 	}
-	view, err := b.todoView(ctx, v, todo, skipOf(r))
-	if err != nil {
+	view := b.newTodoView(v, todo)
+	if fragment(r) {
+		return b.render(w, r, status, todoDrawer(view))
+	}
+	view.Refused, view.Look = refused, lensOf(r.URL.Query())
+	if err := b.fill(ctx, view, v.human.ID, view.Look.Only); err != nil {
 		return err
 	}
-	return b.render(w, r, http.StatusOK, todoPage(b.shell(r, v, todo.Title, "/todos"), view))
+	s := b.shell(r, v, todo.Title, "/todos")
+	s.Stream = streamAddress(todoTopic(id), version, view.Look.values())
+	return b.render(w, r, status, todoPage(s, view))
 }
 
-// skipOf reads how many of the newest timeline entries to leave out. What is no such number is none.
-func skipOf(r *http.Request) int {
-	n, err := strconv.Atoi(r.URL.Query().Get("older"))
-	if err != nil || n < 0 {
-		return 0
+// fragment reports whether a script asks for a part of a page. A browser that restores its history wants the page.
+func fragment(r *http.Request) bool {
+	return r.Header.Get("HX-Request") == "true" && r.Header.Get("HX-History-Restore-Request") != "true"
+}
+
+// lens is how a human looks at a todo, as the address says it.
+type lens struct {
+	Older int   // how many of the newest timeline entries to leave out
+	Fold  bool  // idle time is compressed
+	Only  []int // the one attempt that is shown, or the two that are compared; nil: all
+}
+
+// lensOf reads an address. What says nothing sensible says nothing.
+func lensOf(q url.Values) (l lens) {
+	if n, err := strconv.Atoi(q.Get("older")); err == nil && n > 0 {
+		l.Older = n
 	}
-	return n
+	l.Fold = q.Get("gaps") == "fold"
+	var only []int
+	for text := range strings.SplitSeq(q.Get("attempts"), ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 || slices.Contains(only, n) {
+			return l
+		}
+		only = append(only, n)
+	}
+	if len(only) <= 2 {
+		l.Only = only
+	}
+	return l
 }
 
-func (b *board) todoView(ctx context.Context, v viewer, todo *queue.HumanDetail, skip int) (*todoView, error) {
-	limits := b.Settings.Values(ctx)
-	view := &todoView{Now: b.now(), Todo: todo, Skip: skip, Viewer: v.human.Name, BaseURL: b.BaseURL,
+// values is the address again.
+func (l lens) values() url.Values {
+	q := url.Values{}
+	if l.Older > 0 {
+		q.Set("older", strconv.Itoa(l.Older))
+	}
+	if l.Fold {
+		q.Set("gaps", "fold")
+	}
+	if l.Only != nil {
+		q.Set("attempts", strings.Trim(strings.Join(strings.Fields(fmt.Sprint(l.Only)), ","), "[]"))
+	}
+	return q
+}
+
+// with is the address with something changed, at a fragment of the page.
+func (l lens) with(fragment string, change func(*lens)) string {
+	change(&l)
+	return "?" + l.values().Encode() + "#" + fragment
+}
+
+func (b *board) newTodoView(v viewer, todo *queue.HumanDetail) *todoView {
+	view := &todoView{Now: b.now(), Todo: todo, Viewer: v.human.Name, Form: v.form, Me: ownerName(v.human), BaseURL: b.BaseURL,
 		Last: trail.LastClosed(todo.Attempts), Spans: map[int]spans.Count{}}
 	if len(todo.Attempts) > 0 && todo.Attempts[0].EndedAt == nil {
 		view.Open = &todo.Attempts[0]
 	}
-	view.Timeline = trail.Merge(&todo.Detail, todo.Activity, limits[settings.TimelineMaxEntries], skip)
-	counts, err := b.Spans.Counts(ctx, v.human.ID, todo.ID.UUID())
+	return view
+}
+
+// fill reads what a page has beyond its drawer: the timeline and the traces. It reads the spans of all attempts,
+// or, unless only is nil, of those that it names.
+func (b *board) fill(ctx context.Context, view *todoView, human uuid.UUID, only []int) error {
+	limits := b.Settings.Values(ctx)
+	todo := view.Todo
+	view.Timeline = trail.Merge(&todo.Detail, todo.Activity, limits[settings.TimelineMaxEntries], view.Look.Older)
+	counts, err := b.Spans.Counts(ctx, human, todo.ID.UUID())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, c := range counts {
 		view.Spans[c.AttemptSeq] = c
 	}
 	rows, bytes := mostRows, mostAttributes
 	for _, t := range view.traced(counts) {
-		all, err := b.Spans.ForTodo(ctx, v.human.ID, todo.ID.UUID(), &t.Seq, mostSpansRead)
+		if only != nil && !slices.Contains(only, t.Seq) {
+			continue
+		}
+		all, err := b.Spans.ForTodo(ctx, human, todo.ID.UUID(), &t.Seq, mostSpansRead)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if len(all) == 0 {
 			continue
 		}
-		t.arrange(all, view.Now, min(limits[settings.WaterfallMaxSpans], rows))
+		t.arrange(all, view.Now, min(limits[settings.WaterfallMaxSpans], rows), view.Look.Fold)
 		rows -= len(t.Waterfall.Rows)
 		bytes = t.thin(bytes)
 		view.Traces = append(view.Traces, t)
 	}
-	return view, nil
+	return nil
 }
 
 // traced lists the waterfalls to draw: the newest attempt first, pruned ones whose spans were kept among
@@ -140,7 +219,7 @@ func attemptBySeq(attempts []queue.Attempt, seq int) *queue.Attempt {
 	return nil
 }
 
-func (t *trace) arrange(all []spans.Span, now time.Time, limit int) {
+func (t *trace) arrange(all []spans.Span, now time.Time, limit int, fold bool) {
 	var origin trail.Origin
 	var had trail.Interval
 	if a := t.Attempt; a != nil {
@@ -185,3 +264,13 @@ func (v *todoView) leaseHeld() time.Duration {
 }
 
 func attemptOf(attempt, most int) string { return fmt.Sprintf("%d/%d", attempt, most) }
+
+// traceCount is how many waterfalls a todo has, drawn or not.
+func (v *todoView) traceCount() (n int) {
+	for _, c := range v.Spans {
+		if c.Stored > 0 {
+			n++
+		}
+	}
+	return n
+}

@@ -84,7 +84,7 @@ func (b *board) listTodos(w http.ResponseWriter, r *http.Request, v viewer) erro
 		return err
 	}
 	l.Queues = queuesOf(l.Endpoints)
-	endpoint, known := l.asked()
+	endpoint, known := endpointNamed(l.Endpoints, l.Query.Endpoint)
 	if known {
 		l.Rows, l.Next, err = b.Queue.HumanTodos(r.Context(), v.human.ID, l.Query.filter(endpoint))
 		if err != nil {
@@ -94,13 +94,14 @@ func (b *board) listTodos(w http.ResponseWriter, r *http.Request, v viewer) erro
 	return b.render(w, r, http.StatusOK, todosPage(b.shell(r, v, "Todos", "/todos"), l))
 }
 
-// asked finds the endpoint that the address names. One that the human does not have matches nothing.
-func (l *list) asked() (id uuid.UUID, known bool) {
-	if l.Query.Endpoint == "" {
+// endpointNamed finds the endpoint that an address names; none is every endpoint. One that the human does not
+// have is not known: it matches nothing.
+func endpointNamed(endpoints []identity.Endpoint, name string) (id uuid.UUID, known bool) {
+	if name == "" {
 		return uuid.Nil, true
 	}
-	for _, e := range l.Endpoints {
-		if e.Matches(l.Query.Endpoint) {
+	for _, e := range endpoints {
+		if e.Matches(name) {
 			return e.ID, true
 		}
 	}
@@ -116,10 +117,10 @@ func queuesOf(endpoints []identity.Endpoint) []string {
 	return slices.Compact(all)
 }
 
-// hand names an endpoint that a todo can be pushed to; empty when there is none.
-func (l list) hand() string {
-	for _, e := range l.Endpoints {
-		if e.RevokedAt == nil && (e.ExpiresAt == nil || e.ExpiresAt.After(l.Now)) {
+// handOf names an endpoint that a todo can be pushed to; empty when there is none.
+func handOf(endpoints []identity.Endpoint, now time.Time) string {
+	for _, e := range endpoints {
+		if e.RevokedAt == nil && (e.ExpiresAt == nil || e.ExpiresAt.After(now)) {
 			return e.Slug
 		}
 	}

@@ -85,9 +85,14 @@ func (s *Store) NewAccessToken(ctx context.Context, human uuid.UUID, name string
 	return token, err
 }
 
-// ResolveAccessToken finds the human who presents token.
+// ResolveAccessToken finds the human who presents token, and keeps to the minute when it was used last.
 func (s *Store) ResolveAccessToken(ctx context.Context, token string) (*Human, error) {
 	return scanHuman(s.pool.QueryRow(ctx, `
-		SELECT `+humanColumns+` FROM humans h JOIN access_tokens t ON t.human_id = h.id
-		WHERE t.token_hash = $1 AND (t.expires_at IS NULL OR t.expires_at > sb_now())`, secret.Hash(token)))
+		WITH clock AS MATERIALIZED (SELECT sb_now() AS now),
+		used AS (
+			UPDATE access_tokens t SET last_used_at = clock.now FROM clock
+			WHERE t.token_hash = $1 AND (t.last_used_at IS NULL OR t.last_used_at < clock.now - make_interval(mins => 1))
+		)
+		SELECT `+humanColumns+` FROM clock, humans h JOIN access_tokens t ON t.human_id = h.id
+		WHERE t.token_hash = $1 AND (t.expires_at IS NULL OR t.expires_at > clock.now)`, secret.Hash(token)))
 }

@@ -234,7 +234,7 @@ func TestTokens_OnlyHashesAreStored(t *testing.T) {
 
 func TestSession_LivesUntilItExpiresOrIsDeleted(t *testing.T) {
 	b := setup(t)
-	s := b.SessionStore()
+	s := b.SessionStore(func([]byte) (*uuid.UUID, string) { return &b.owner.ID, "Firefox" })
 	find := func(token string) bool {
 		data, found, err := s.FindCtx(t.Context(), token)
 		if err != nil || found && string(data) != "state" {

@@ -6,18 +6,27 @@ import (
 	"time"
 
 	"github.com/alexedwards/scs/v2"
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/switchboard-otel/switchboard/app/text"
 )
 
 // sessionStore keeps the Board's sessions. The session manager hashes tokens before it comes here
 // (HashTokenInStore), so that the table alone signs nobody in.
-type sessionStore struct{ pool *pgxpool.Pool }
+type sessionStore struct {
+	pool  *pgxpool.Pool
+	whose func(data []byte) (human *uuid.UUID, browser string)
+}
 
 var _ scs.CtxStore = sessionStore{}
 
-// SessionStore returns the store for the Board's session manager, whose HashTokenInStore must be on.
-func (s *Store) SessionStore() scs.CtxStore { return sessionStore{s.pool} }
+// SessionStore returns the store for the Board's session manager, whose HashTokenInStore must be on. whose reads
+// from a session's data who is signed in, nil for nobody, and in which browser.
+func (s *Store) SessionStore(whose func(data []byte) (human *uuid.UUID, browser string)) scs.CtxStore {
+	return sessionStore{s.pool, whose}
+}
 
 func (s sessionStore) FindCtx(ctx context.Context, token string) (data []byte, found bool, err error) {
 	err = s.pool.QueryRow(ctx,
@@ -29,10 +38,17 @@ func (s sessionStore) FindCtx(ctx context.Context, token string) (data []byte, f
 }
 
 func (s sessionStore) CommitCtx(ctx context.Context, token string, data []byte, expiry time.Time) error {
+	human, browser := s.whose(data)
+	cut, _ := text.Cut(text.Clean(browser), 256)
 	_, err := s.pool.Exec(ctx, `
-		INSERT INTO sessions (token_hash, data, expires_at) VALUES ($1, $2, $3)
-		ON CONFLICT (token_hash) DO UPDATE SET data = EXCLUDED.data, expires_at = EXCLUDED.expires_at`,
-		token, data, expiry)
+		WITH clock AS MATERIALIZED (SELECT sb_now() AS now)
+		INSERT INTO sessions (token_hash, data, expires_at, human_id, browser, signed_in_at, seen_at)
+		SELECT $1, $2, $3, $4, $5, CASE WHEN $4::uuid IS NOT NULL THEN now END, now FROM clock
+		ON CONFLICT (token_hash) DO UPDATE SET data = EXCLUDED.data, expires_at = EXCLUDED.expires_at,
+			human_id = EXCLUDED.human_id, browser = EXCLUDED.browser, seen_at = EXCLUDED.seen_at,
+			signed_in_at = CASE WHEN sessions.human_id IS NOT DISTINCT FROM EXCLUDED.human_id THEN sessions.signed_in_at
+				ELSE EXCLUDED.signed_in_at END`,
+		token, data, expiry, human, cut)
 	return err
 }
 

@@ -8,16 +8,20 @@
   const themes = document.querySelector("[data-theme-form]");
   const choose = (theme) => {
     if (theme) root.dataset.theme = theme; else delete root.dataset.theme;
-    for (const b of themes.querySelectorAll("button")) b.setAttribute("aria-pressed", String(b.value === theme));
+    for (const b of document.querySelectorAll("[data-theme-form] button")) b.setAttribute("aria-pressed", String(b.value === theme));
     const form = new URLSearchParams(new FormData(themes));
     form.set("theme", theme);
     fetch(themes.action, { method: "POST", body: form, redirect: "manual" });
   };
-  themes?.addEventListener("submit", (e) => { e.preventDefault(); choose(e.submitter.value); });
+  document.addEventListener("submit", (e) => {
+    if (!e.target.matches("[data-theme-form]")) return;
+    e.preventDefault();
+    choose(e.submitter.value);
+  });
   const dark = () => (root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
 
   // Keys: the dialog of keys is the registry. What a key does is named there.
-  const rows = () => [...document.querySelectorAll(".list .title, .wf-table summary")].filter((e) => e.offsetParent);
+  const rows = () => [...document.querySelectorAll(".tcard .t a, .list .title, .feed .line > a, .wf-table summary")].filter((e) => e.offsetParent);
   const move = (by) => {
     const all = rows(), at = all.indexOf(document.activeElement);
     (all[at < 0 ? 0 : Math.max(0, Math.min(all.length - 1, at + by))])?.focus();
@@ -57,28 +61,38 @@
   document.addEventListener("click", async (e) => {
     const b = e.target.closest("[data-copy]");
     if (!b) return;
-    const from = b.closest(".copy, .row").querySelector("pre, code") || b.closest(".row").parentElement.querySelector("pre");
+    const from = b.dataset.copy ? document.querySelector(b.dataset.copy)
+      : b.closest(".copy, .row").querySelector("pre, code") || b.closest(".row").parentElement.querySelector("pre");
     await navigator.clipboard?.writeText(from.textContent);
     b.lastElementChild.textContent = "Copied";
   });
 
   // Countdowns change text once a second; they never take focus and are never announced.
-  const left = [...document.querySelectorAll("[data-countdown]")].map((el) => ({ el, end: Date.now() + el.dataset.countdown * 1000 }));
+  const ends = new WeakMap();
   const two = (n) => String(n).padStart(2, "0");
   const write = (s) => s >= 3600 ? `${Math.floor(s / 3600)}:${two(Math.floor(s / 60) % 60)}:${two(s % 60)}` : `${Math.floor(s / 60)}:${two(s % 60)}`;
-  if (left.length) setInterval(() => {
-    for (const { el, end } of left) el.textContent = write(Math.max(0, Math.round((end - Date.now()) / 1000)));
-  }, 1000);
+  const count = () => {
+    for (const el of document.querySelectorAll("[data-countdown]")) {
+      let known = ends.get(el);
+      if (known?.from !== el.dataset.countdown) ends.set(el, known = { from: el.dataset.countdown, end: Date.now() + el.dataset.countdown * 1000 });
+      el.textContent = write(Math.max(0, Math.round((known.end - Date.now()) / 1000)));
+    }
+  };
+  count();
+  setInterval(count, 1000);
 
   // Times are UTC; the reader's own clock stands beside the timeline's and in each time's title.
-  for (const t of document.querySelectorAll("time[datetime]")) {
-    const at = new Date(t.dateTime);
-    if (!isNaN(at)) t.title = at.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
-  }
   const minutes = -new Date().getTimezoneOffset();
-  for (const zone of document.querySelectorAll("[data-zone]")) {
-    if (minutes) zone.textContent = `; your clock is UTC${minutes < 0 ? "−" : "+"}${Math.floor(Math.abs(minutes) / 60)}:${two(Math.abs(minutes) % 60)}`;
-  }
+  const localTimes = () => {
+    for (const t of document.querySelectorAll("time[datetime]:not([title])")) {
+      const at = new Date(t.dateTime);
+      if (!isNaN(at)) t.title = at.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+    }
+    for (const zone of document.querySelectorAll("[data-zone]")) {
+      if (minutes) zone.textContent = `; your clock is UTC${minutes < 0 ? "−" : "+"}${Math.floor(Math.abs(minutes) / 60)}:${two(Math.abs(minutes) % 60)}`;
+    }
+  };
+  localTimes();
 
   // The tab of the section that is being read.
   const tabs = new Map([...document.querySelectorAll(".jump a")].map((a) => [a.hash.slice(1), a]));
@@ -91,4 +105,36 @@
     }, { rootMargin: "-64px 0px -40% 0px" });
     for (const id of tabs.keys()) watch.observe(document.getElementById(id));
   }
+
+  // Filters that say so are sent when they change.
+  document.addEventListener("change", (e) => { if (e.target.matches("[data-submit]")) e.target.form.requestSubmit(); });
+  document.addEventListener("click", (e) => e.target.closest("[data-dismiss]")?.closest(".toast").remove());
+
+  // What arrives while the page is open replaces elements with the same id. What the reader opened, ticked or typed stays.
+  const mine = { open: "details", checked: ".wf-tools input" };
+  Object.assign(Idiomorph.defaults.callbacks, {
+    beforeAttributeUpdated: (name, el) => !(mine[name] && el.matches(mine[name])),
+    beforeNodeMorphed: (el) => !el.matches?.("details[open][data-keep]"),
+  });
+  document.body.addEventListener("htmx:oobAfterSwap", localTimes);
+  document.body.addEventListener("htmx:sseOpen", () => { root.dataset.live = "on"; });
+  document.body.addEventListener("htmx:sseError", () => { delete root.dataset.live; });
+
+  // The drawer is a modal dialog: the browser keeps the focus inside and gives it back. A click that wants a tab of
+  // its own is the browser's.
+  document.body.addEventListener("htmx:confirm", (e) => {
+    const by = e.detail.triggeringEvent;
+    if (by && (by.ctrlKey || by.metaKey || by.shiftKey || by.button === 1)) e.preventDefault();
+  });
+  document.body.addEventListener("htmx:afterSwap", (e) => {
+    if (e.target.id !== "drawer") return;
+    localTimes();
+    const d = e.target.querySelector("dialog");
+    d?.showModal();
+    d?.addEventListener("click", (c) => { if (c.target === d) d.close(); });
+    d?.addEventListener("close", () => d.remove());
+  });
+  document.body.addEventListener("htmx:responseError", (e) => {
+    if (e.target.closest("a[hx-get]")) location.href = e.target.closest("a").href;
+  });
 })();

@@ -1,0 +1,142 @@
+package board
+
+import (
+	"fmt"
+	"hash/fnv"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/switchboard-otel/switchboard/app/identity"
+	"github.com/switchboard-otel/switchboard/app/queue"
+)
+
+// lanesView is the Board: what waits, what is held, what ended today.
+type lanesView struct {
+	Now       time.Time
+	Lanes     *queue.Lanes
+	Me, Form  string
+	Viewer    string
+	Queue     string // the filter
+	Endpoint  string // the filter, as the address has it
+	Queues    []string
+	Endpoints []identity.Endpoint
+}
+
+// showLanes is the first page: the Board with its three lanes (board.md section 1).
+func (b *board) showLanes(w http.ResponseWriter, r *http.Request, v viewer) error {
+	view, err := b.lanesView(r, v, r.URL.Query())
+	if err != nil {
+		return err
+	}
+	s := b.shell(r, v, "Board", "/")
+	head, err := b.Feed.Head(r.Context(), v.human.ID)
+	if err != nil {
+		return err
+	}
+	s.Stream = streamAddress(topicBoard, stamps{"b": lanesStamp(view.Lanes), "f": head}.String(), view.values())
+	return b.render(w, r, http.StatusOK, lanesPage(s, view))
+}
+
+func (b *board) lanesView(r *http.Request, v viewer, q url.Values) (*lanesView, error) {
+	view := &lanesView{Me: ownerName(v.human), Form: v.form, Viewer: v.human.Name, Queue: q.Get("queue"), Endpoint: q.Get("endpoint"),
+		Lanes: &queue.Lanes{}}
+	var err error
+	if view.Endpoints, err = b.Identity.Endpoints(r.Context(), v.human.ID); err != nil {
+		return nil, err
+	}
+	view.Queues = queuesOf(view.Endpoints)
+	if endpoint, known := endpointNamed(view.Endpoints, view.Endpoint); known {
+		if view.Lanes, err = b.Queue.Lanes(r.Context(), v.human.ID, queue.LaneFilter{Queue: view.Queue, Endpoint: endpoint}); err != nil {
+			return nil, err
+		}
+	}
+	view.Now = b.now()
+	return view, nil
+}
+
+func (v *lanesView) values() url.Values {
+	q := url.Values{}
+	if v.Queue != "" {
+		q.Set("queue", v.Queue)
+	}
+	if v.Endpoint != "" {
+		q.Set("endpoint", v.Endpoint)
+	}
+	return q
+}
+
+// address is the Board as it is filtered now: where an action on it leads back to.
+func (v *lanesView) address() string {
+	if q := v.values().Encode(); q != "" {
+		return "/?" + q
+	}
+	return "/"
+}
+
+// lanesStamp changes when the Board looks different.
+func lanesStamp(l *queue.Lanes) string {
+	h := fnv.New64a()
+	for _, lane := range []queue.Lane{l.Ready, l.Held, l.Finished} {
+		fmt.Fprintln(h, lane.Total)
+		for i := range lane.Rows {
+			r := &lane.Rows[i]
+			fmt.Fprintln(h, r.ID, r.State, r.UpdatedAt.UnixMicro(), r.Spans)
+		}
+	}
+	fmt.Fprintln(h, l.DeadLetters, l.Questions, l.At.UTC().Format(time.DateOnly))
+	return fmt.Sprintf("%x", h.Sum64())
+}
+
+// leaseOf is how a card shows a lease: its meter's length, what is left of it, and whether that is little.
+type leaseOf struct {
+	Whole, Left int // seconds
+	Tone        string
+}
+
+// lease shows the lease of a row. Its length is not in the row: a meter is full at the last sign of life.
+func lease(now time.Time, r *queue.LaneRow) leaseOf {
+	left := secondsLeft(now, *r.LeaseExpiresAt)
+	whole := max(int(r.LeaseExpiresAt.Sub(r.UpdatedAt).Seconds()), left, 1)
+	l := leaseOf{Whole: whole, Left: left, Tone: "live"}
+	if left*4 < whole {
+		l.Tone = "retry"
+	}
+	return l
+}
+
+// briefWord says how a todo ended. What a human did themselves says so.
+func briefWord(r *queue.LaneRow) string {
+	word := stateMark(&r.Row).Word
+	if r.State == queue.StateDone {
+		word = "completed"
+		if r.ClaimerKind != nil && *r.ClaimerKind == "owner" {
+			word = "completed by you"
+		}
+	}
+	return word
+}
+
+// rowMark is the lamp of a card: a todo whose last attempt died shows that until somebody claims it again.
+func rowMark(r *queue.LaneRow) mark {
+	if r.State == queue.StatePending && r.LastDied {
+		return mark{"died", "l-died", "last attempt died"}
+	}
+	return stateMark(&r.Row)
+}
+
+// capped is a count that is not counted beyond 99.
+func capped(n int) string {
+	if n > 99 {
+		return "99+"
+	}
+	return fmt.Sprint(n)
+}
+
+// boundedCount is a count that the store stopped at a thousand.
+func boundedCount(n int) string {
+	if n >= 1000 {
+		return "1,000+"
+	}
+	return fmt.Sprint(n)
+}

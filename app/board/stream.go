@@ -1,0 +1,191 @@
+package board
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/alexedwards/scs/v2"
+	"github.com/google/uuid"
+
+	"github.com/switchboard-otel/switchboard/app/fault"
+	"github.com/switchboard-otel/switchboard/app/live"
+	"github.com/switchboard-otel/switchboard/app/postgres"
+	"github.com/switchboard-otel/switchboard/app/queue"
+	"github.com/switchboard-otel/switchboard/app/typeid"
+)
+
+// The topics of streams (board.md section 3). Their names are the ones in a stream's address.
+const (
+	topicBoard    = "board"
+	topicActivity = "activity"
+	topicTodo     = "todo:" // and the id
+)
+
+func todoTopic(id uuid.UUID) string { return topicTodo + typeid.Todo.Format(id) }
+
+// streamAddress is where a page listens. It says what the page shows and how it is looked at, so that the first
+// frame holds exactly what has changed since it was rendered.
+func streamAddress(topic, version string, looked url.Values) string {
+	q := url.Values{"topic": {topic}, "since": {version}}
+	for name, values := range looked {
+		q[name] = values
+	}
+	return "/events?" + q.Encode()
+}
+
+// version is the source of the live streams.
+func (b *board) version(ctx context.Context, t live.Topic) (string, error) {
+	head, err := b.Feed.Head(ctx, t.Human)
+	if err != nil {
+		return "", err
+	}
+	s := stamps{}
+	name, filter, _ := strings.Cut(t.Name, "?")
+	switch id, isTodo := strings.CutPrefix(name, topicTodo); {
+	case isTodo:
+		todo, ok := typeid.Todo.Parse(id)
+		if !ok {
+			return "", live.ErrGone
+		}
+		pulse, err := b.Queue.Pulse(ctx, t.Human, todo)
+		if errors.Is(err, fault.ErrTodoNotFound) {
+			return "", live.ErrGone
+		}
+		if err != nil {
+			return "", err
+		}
+		s = stampsOf(pulse)
+	case name == topicBoard:
+		if s[partLanes], err = b.lanesVersion(ctx, t.Human, filter); err != nil {
+			return "", err
+		}
+	}
+	s[partFeed] = head
+	return s.String(), nil
+}
+
+func (b *board) lanesVersion(ctx context.Context, human uuid.UUID, filter string) (string, error) {
+	q, err := url.ParseQuery(filter)
+	if err != nil {
+		return "", err
+	}
+	f := queue.LaneFilter{Queue: q.Get("queue")}
+	if slug := q.Get("endpoint"); slug != "" {
+		e, err := b.Identity.Endpoint(ctx, human, slug)
+		if errors.Is(err, fault.ErrEndpointNotFound) {
+			return lanesStamp(&queue.Lanes{}), nil
+		}
+		if err != nil {
+			return "", err
+		}
+		f.Endpoint = e.ID
+	}
+	lanes, err := b.Queue.Lanes(ctx, human, f)
+	if err != nil {
+		return "", err
+	}
+	return lanesStamp(lanes), nil
+}
+
+// todoGone makes the one answer of it, whatever a topic's todo is missing for.
+func todoGone(err error) error {
+	if errors.Is(err, live.ErrGone) {
+		return fault.ErrTodoNotFound
+	}
+	return err
+}
+
+// stream sends what changes on a page while it is open. A foreign or unknown topic is answered before the stream
+// opens, like the page itself.
+func (b *board) stream(w http.ResponseWriter, r *http.Request, v viewer) error {
+	q := r.URL.Query()
+	topic := live.Topic{Human: v.human.ID, Name: q.Get("topic")}
+	switch {
+	case topic.Name == topicBoard:
+		topic.Name += "?" + (&lanesView{Queue: q.Get("queue"), Endpoint: q.Get("endpoint")}).values().Encode()
+	case topic.Name == topicActivity, strings.HasPrefix(topic.Name, topicTodo):
+	default:
+		b.show(w, r, v, unknownPage)
+		return nil
+	}
+	session := b.sessionID(r.Context())
+	follow, version, err := b.live.Follow(r.Context(), topic, session)
+	if errors.Is(err, live.ErrClosed) {
+		return fault.ErrUnavailable
+	}
+	if err != nil {
+		return todoGone(err)
+	}
+	defer follow.Close()
+	s := sender{b: b, r: r, v: v, topic: topic.Name, shown: cmp.Or(r.Header.Get("Last-Event-ID"), q.Get("since")), events: live.NewEvents(w)}
+	if err := s.send(version); err != nil {
+		b.Log.Debug("a stream ended with its first frame", postgres.Field(err))
+		return nil
+	}
+	s.follow(follow, session)
+	return nil
+}
+
+// sender is one open stream: what its page shows, and how to say what has changed since.
+type sender struct {
+	b      *board
+	r      *http.Request
+	v      viewer
+	topic  string
+	shown  string
+	events *live.Events
+}
+
+func (s *sender) follow(stream *live.Stream, session string) {
+	quiet := time.NewTicker(live.KeepAlive)
+	defer quiet.Stop()
+	for {
+		var err error
+		select {
+		case <-s.r.Context().Done():
+			return
+		case <-stream.Done():
+			return
+		case version := <-stream.Changed():
+			err = s.send(version)
+		case <-quiet.C:
+			if !s.b.signedInStill(s.r.Context(), session) {
+				return
+			}
+			err = s.events.Ping()
+		}
+		if err != nil {
+			s.b.Log.Debug("a stream ended", postgres.Field(err))
+			return
+		}
+	}
+}
+
+// signedInStill asks whether a session was ended meanwhile, on any replica. Without an answer it counts as there.
+func (b *board) signedInStill(ctx context.Context, session string) bool {
+	_, found, err := b.sessions.Store.(scs.CtxStore).FindCtx(ctx, session)
+	return found || err != nil
+}
+
+// send writes a frame with the parts that differ, and the version that the page shows with them.
+func (s *sender) send(version string) error {
+	if version == s.shown {
+		return s.events.Send("same", version, "")
+	}
+	is, was := parseStamps(version), parseStamps(s.shown)
+	parts, err := s.b.frame(s.r, s.v, s.topic, is, was)
+	if err != nil {
+		return err
+	}
+	html, err := outOfBand(s.r.Context(), parts...)
+	if err != nil {
+		return err
+	}
+	s.shown = version
+	return s.events.Send("changed", version, html)
+}
