@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/switchboard-otel/switchboard/app/feed"
 	"github.com/switchboard-otel/switchboard/app/identity"
+	"github.com/switchboard-otel/switchboard/app/intake"
 	"github.com/switchboard-otel/switchboard/app/live"
 	"github.com/switchboard-otel/switchboard/app/queue"
 	"github.com/switchboard-otel/switchboard/app/settings"
@@ -29,6 +31,7 @@ type Config struct {
 	Queue    *queue.Store
 	Spans    *spans.Store
 	Feed     *feed.Store
+	Intake   *intake.Store
 	Settings *settings.Reader
 
 	BaseURL    string // where humans and agents reach this server; cookies are Secure when it is https
@@ -104,6 +107,7 @@ func (b *board) routes() map[string]page {
 		"POST /logout":                    b.signOut,
 		"POST /theme":                     b.chooseTheme,
 	}
+	maps.Copy(routes, b.webhookRoutes())
 	for _, action := range queue.Actions {
 		routes["POST /todos/{id}/"+string(action)] = b.act(action)
 	}

@@ -104,6 +104,7 @@ func (b *board) shell(r *http.Request, v viewer, title, here string) shell {
 	}
 	s.Said = b.sessions.PopString(r.Context(), sessionSaid)
 	s.News = b.news(r.Context(), v.human.ID)
+	s.Held = b.held(r.Context(), v.human.ID)
 	return s
 }
 

@@ -47,7 +47,7 @@ func (s *switchboard) routes() (http.Handler, error) {
 			LocalLogin: s.cfg.LocalLogin.On(), Describe: s.db.Describe, Log: s.log,
 		}))
 		pages, err := board.New(board.Config{
-			Identity: s.identity, Queue: s.queue, Spans: s.spans, Feed: feed.NewStore(s.db.Verbs),
+			Identity: s.identity, Queue: s.queue, Spans: s.spans, Feed: feed.NewStore(s.db.Verbs), Intake: s.intake,
 			Settings: s.settings, BaseURL: s.cfg.baseURL(),
 			Version: s.version(), LocalLogin: s.cfg.LocalLogin.On(), Health: s.health, Log: s.log,
 		})
