@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/switchboard-otel/switchboard/app/identity"
 	"github.com/switchboard-otel/switchboard/app/queue"
@@ -165,8 +166,10 @@ func (s *scene) happens(what, name string, rest []string) error {
 	case "complete":
 		_, err := s.queue.Complete(ctx, endpoint, id, queue.Report{}, nil)
 		return s.noted(name, id, err)
-	case "refuse": // any span of it, as a bug in a constraint would
-		_, err := s.db.Pool.Exec(ctx, fmt.Sprintf(`ALTER TABLE todo_spans ADD CONSTRAINT refuses_%d CHECK (todo_id <> '%s')`, len(s.todos), id))
+	case "refuse":
+		return s.refuse(id, rest)
+	case "heal":
+		_, err := s.db.Pool.Exec(ctx, `DROP TRIGGER refuses_`+refusal(id)+` ON todo_spans`)
 		return err
 	case "remove": // as retention does
 		_, err := s.db.Pool.Exec(ctx, `DELETE FROM todos WHERE id = $1`, id)
@@ -175,6 +178,22 @@ func (s *scene) happens(what, name string, rest []string) error {
 		return fmt.Errorf("nothing is called %q", what)
 	}
 }
+
+// refuse has the database answer an error, a broken constraint where nothing else is said, to each span of a todo.
+func (s *scene) refuse(id uuid.UUID, sqlstate []string) error {
+	code := "23514"
+	if len(sqlstate) > 0 {
+		code = sqlstate[0]
+	}
+	_, err := s.db.Pool.Exec(s.t.Context(), fmt.Sprintf(`
+		CREATE FUNCTION refuses_%[1]s() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			RAISE EXCEPTION 'CANARY' USING ERRCODE = '%[2]s'; END $$;
+		CREATE TRIGGER refuses_%[1]s BEFORE INSERT ON todo_spans FOR EACH ROW
+			WHEN (NEW.todo_id = '%[3]s') EXECUTE FUNCTION refuses_%[1]s()`, refusal(id), code, id), pgx.QueryExecModeSimpleProtocol)
+	return err
+}
+
+func refusal(id uuid.UUID) string { return hex.EncodeToString(id[:]) }
 
 func (s *scene) id(name string) uuid.UUID {
 	id, _ := typeid.Todo.Parse(s.names[name])

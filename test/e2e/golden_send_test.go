@@ -1,10 +1,13 @@
 package e2e
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"regexp"
 	"slices"
@@ -48,13 +51,48 @@ func (s *scene) send(what section) reply {
 		headers[name] = strings.TrimSpace(value)
 		text = rest
 	}
+	url := s.collector.url + s.fill(path)
+	body := s.body(what, strings.TrimSuffix(strings.TrimPrefix(text, "\n"), "\n"))
+	if headers["Content-Length"] != "" {
+		return s.lie(method, url, headers, body)
+	}
 	var flat []string
 	for name, value := range headers {
 		if value != "" {
 			flat = append(flat, name, s.fill(value))
 		}
 	}
-	return request(s.t, method, s.collector.url+s.fill(path), s.body(what, strings.TrimSuffix(strings.TrimPrefix(text, "\n"), "\n")), flat...)
+	return request(s.t, method, url, body, flat...)
+}
+
+// lie sends a request whose Content-Length is what the case says and its body what there is. It ends its side then.
+func (s *scene) lie(method, url string, headers map[string]string, body []byte) reply {
+	s.t.Helper()
+	conn, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	message := method + " " + strings.TrimPrefix(url, s.collector.url) + " HTTP/1.1\r\nHost: golden\r\n"
+	for name, value := range headers {
+		message += name + ": " + s.fill(value) + "\r\n"
+	}
+	if _, err := conn.Write(append([]byte(message+"\r\n"), body...)); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		s.t.Fatal(err)
+	}
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return reply{res.StatusCode, res.Header, string(text)}
 }
 
 // body makes the bytes of the text, in the way that the section says.

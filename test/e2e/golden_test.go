@@ -91,6 +91,9 @@ func TestGolden_RequestsAnswersAndRows(t *testing.T) {
 			for _, c := range byConfig[config] {
 				t.Run(strings.TrimSuffix(filepath.Base(c.path), ".txt"), func(t *testing.T) { s.play(t, c) })
 			}
+			if strings.Contains(s.output.String(), "CANARY") {
+				t.Errorf("the log quotes what was sent, or what the database said of it:\n%s", s.output)
+			}
 		})
 	}
 }
