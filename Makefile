@@ -31,7 +31,7 @@ test: ## Run every test: unit, PostgreSQL, end to end, browser
 	go test -race -timeout $(TEST_TIMEOUT) ./app/queue ./app/spans ./app/ledger ./app/background ./app/settings ./receiver/... ./extension/...
 
 test-long: test ## Run the tests, their long forms, and each fuzz target for a minute
-	SWITCHBOARD_LONG=1 go test -count=1 -timeout $(TEST_TIMEOUT) ./app/agentsetup ./app/queue
+	SWITCHBOARD_LONG=1 go test -count=1 -timeout $(TEST_TIMEOUT) ./app/agentsetup ./app/queue ./app/intake
 	SWITCHBOARD_LONG=1 go test -count=1 -timeout $(TEST_TIMEOUT) -run TestReplay ./test/e2e
 	@set -e; for target in $$(grep -rhoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | cut -c6- | sort -u); do \
 		for package in $$(grep -rlE --include='*_test.go' "^func $$target\\(" . | xargs -n1 dirname | sort -u); do \

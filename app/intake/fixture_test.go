@@ -176,23 +176,33 @@ func (w *world) send(address, body string, headers ...string) reply {
 
 func (w *world) request(method, address string, body io.Reader, headers ...string) reply {
 	w.t.Helper()
-	request, err := http.NewRequestWithContext(w.t.Context(), method, address, body)
+	got, err := w.roundTrip(method, address, body, headers...)
 	if err != nil {
 		w.t.Fatal(err)
+	}
+	return got
+}
+
+// try is send where the connection may break.
+func (w *world) try(address, body string, headers ...string) (reply, error) {
+	return w.roundTrip(http.MethodPost, address, strings.NewReader(body), headers...)
+}
+
+func (w *world) roundTrip(method, address string, body io.Reader, headers ...string) (reply, error) {
+	request, err := http.NewRequestWithContext(w.t.Context(), method, address, body)
+	if err != nil {
+		return reply{}, err
 	}
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
 	response, err := http.DefaultTransport.RoundTrip(request)
 	if err != nil {
-		w.t.Fatal(err)
+		return reply{}, err
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return reply{response.StatusCode, response.Header, string(text)}
+	return reply{response.StatusCode, response.Header, string(text)}, err
 }
 
 // signed is GitHub's header for a body.
