@@ -59,6 +59,7 @@ func New(t testing.TB) *DB {
 	db := &DB{Pool: pool, URL: url}
 	if _, benchmark := t.(*testing.B); !benchmark {
 		db.installClock(t)
+		db.installRules(t)
 	}
 	return db
 }

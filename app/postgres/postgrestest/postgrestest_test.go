@@ -29,6 +29,21 @@ func TestNew_EveryTestHasItsOwnMigratedDatabase(t *testing.T) {
 	}
 }
 
+func TestNew_RefusesARowThatTheProductNeverWrites(t *testing.T) {
+	t.Parallel()
+	db := postgrestest.New(t)
+	_, err := db.Pool.Exec(t.Context(), `
+		WITH h AS (INSERT INTO humans (id, issuer, subject, name) VALUES (gen_random_uuid(), 'i', 's', 'n') RETURNING id),
+		a AS (INSERT INTO agents (id, human_id, name) SELECT gen_random_uuid(), id, 'a' FROM h RETURNING id, human_id),
+		e AS (INSERT INTO endpoints (id, human_id, agent_id, slug, queues, verbs)
+			SELECT gen_random_uuid(), human_id, id, 'slug', '{default}', '{}' FROM a RETURNING id, human_id)
+		INSERT INTO todos (id, endpoint_id, human_id, queue, source, title, max_attempts, created_at, updated_at, owner)
+		SELECT gen_random_uuid(), id, human_id, 'default', 'operator', 't', 5, sb_now(), sb_now(), 'agent:x' FROM e`)
+	if err == nil || !strings.Contains(err.Error(), "rule_state") {
+		t.Errorf("a pending todo with an owner: %v", err)
+	}
+}
+
 func TestAdvance_MovesTheClockOfOneDatabase(t *testing.T) {
 	t.Parallel()
 	moved, other := postgrestest.New(t), postgrestest.New(t)
