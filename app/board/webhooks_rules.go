@@ -315,7 +315,7 @@ func (d *rulesDraft) trial() (t intake.Trial, said string) {
 }
 
 // ruleExamples are shown beside the editor. A test compiles them.
-const ruleExamples = `.kind == "issues" and .payload.action == "opened"
+const ruleExamples = `.kind == "issues.opened"
 
 any(.payload.issue.labels[]?; .name == "bug")
 

@@ -620,7 +620,7 @@ func tryPanel(v *rulesView) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 53, "\" maxlength=\"64\" placeholder=\"issues\" autocapitalize=\"off\"></div><div class=\"field\"><label for=\"payload\">Payload, as JSON</label> <textarea class=\"input mono\" id=\"payload\" name=\"payload\" rows=\"5\" spellcheck=\"false\" autocapitalize=\"off\" placeholder='{\"action\": \"opened\", \"issue\": {\"labels\": [{\"name\": \"bug\"}]}}'>")
+		templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 53, "\" maxlength=\"64\" placeholder=\"issues.opened\" autocapitalize=\"off\"></div><div class=\"field\"><label for=\"payload\">Payload, as JSON</label> <textarea class=\"input mono\" id=\"payload\" name=\"payload\" rows=\"5\" spellcheck=\"false\" autocapitalize=\"off\" placeholder='{\"action\": \"opened\", \"issue\": {\"labels\": [{\"name\": \"bug\"}]}}'>")
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
