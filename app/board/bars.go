@@ -3,7 +3,7 @@ package board
 import (
 	"encoding/hex"
 	"fmt"
-	"time"
+	"strconv"
 
 	"github.com/a-h/templ"
 
@@ -33,11 +33,36 @@ func rowCategory(r trail.Row) category {
 	return categoryOf(r.Span.Category)
 }
 
-// ticks labels the quarters of the window.
+// ticks labels the quarters of what is drawn.
 func ticks(w trail.Waterfall) (labels []string) {
 	window := w.End.Sub(w.Start)
-	for i := range 4 {
-		labels = append(labels, tick(window/4*time.Duration(i), window, false))
+	for quarter := range trail.Percent(4) {
+		labels = append(labels, tick(w.OffsetAt(quarter*2500), window, false))
 	}
 	return labels
 }
+
+// mapBar is a span in the minimap.
+type mapBar struct {
+	X, Y, Width string
+	Category    string
+	Error       bool
+}
+
+// mostMapped is how many spans a minimap draws: more would be a smear.
+const mostMapped = 160
+
+// mapBars draws what shows work, in three lanes by depth.
+func mapBars(w trail.Waterfall) (bars []mapBar) {
+	for _, r := range w.Rows {
+		if r.Span == nil || rowCategory(r).Key == trail.CategoryInternal || len(bars) == mostMapped {
+			continue
+		}
+		bars = append(bars, mapBar{X: permille(r.At), Y: strconv.Itoa(3 + 6*min(r.Depth, 2)), Width: permille(max(r.Len, 15)),
+			Category: rowCategory(r).Key, Error: r.Span.StatusCode == "error"})
+	}
+	return bars
+}
+
+// permille is a place in the minimap, which is a thousand wide.
+func permille(p trail.Percent) string { return fmt.Sprintf("%d.%d", p/10, p%10) }

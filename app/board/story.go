@@ -3,11 +3,13 @@ package board
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/switchboard-otel/switchboard/app/queue"
 	"github.com/switchboard-otel/switchboard/app/spans"
+	"github.com/switchboard-otel/switchboard/app/trail"
 )
 
 // newDay reports whether the day of a timeline entry is another than that of the one before.
@@ -124,6 +126,34 @@ func spanName(s *spans.Span) string {
 
 // tellsTool reports whether a row must say its tool because the span's name does not.
 func tellsTool(s *spans.Span) bool { return s.Tool != "" && !strings.Contains(s.Name, s.Tool) }
+
+// tellsModel is the model of a model's call whose name does not say it; empty for every other span.
+func tellsModel(s *spans.Span) string {
+	if model := trail.ModelOf(s); !strings.Contains(s.Name, model) {
+		return model
+	}
+	return ""
+}
+
+// narrowed reports whether the page's own bounds leave spans out that the attempt would show alone.
+func (t trace) narrowed(v *todoView) bool {
+	return v.Look.Only == nil && t.Waterfall.Shown < min(t.Limit, t.Waterfall.Total)
+}
+
+// folds reports whether plumbing is folded.
+func (t trace) folds() bool {
+	return slices.ContainsFunc(t.Waterfall.Rows, func(r trail.Row) bool { return r.Fold != nil })
+}
+
+// earlier is the attempt before this one that has spans; 0: none.
+func (t trace) earlier(v *todoView) (seq int) {
+	for s, c := range v.Spans {
+		if s > seq && s < t.Seq && c.Stored > 0 {
+			seq = s
+		}
+	}
+	return seq
+}
 
 // deadWords says why nothing re-queues a dead letter.
 func deadWords(v *todoView) string {

@@ -54,6 +54,7 @@ type trace struct {
 	Seq       int            // 0: spans without an attempt
 	Attempt   *queue.Attempt // nil: none, or one that was pruned
 	Count     spans.Count
+	Limit     int // how many spans the attempt shows at most
 	Summary   trail.Summary
 	Waterfall trail.Waterfall
 }
@@ -190,7 +191,8 @@ func (b *board) fill(ctx context.Context, view *todoView, human uuid.UUID, only 
 		if len(all) == 0 {
 			continue
 		}
-		t.arrange(all, view.Now, min(limits[settings.WaterfallMaxSpans], rows), view.Look.Fold)
+		t.Limit = limits[settings.WaterfallMaxSpans]
+		t.arrange(all, view.Now, min(t.Limit, rows), view.Look.Fold)
 		rows -= len(t.Waterfall.Rows)
 		bytes = t.thin(bytes)
 		view.Traces = append(view.Traces, t)
@@ -229,6 +231,9 @@ func (t *trace) arrange(all []spans.Span, now time.Time, limit int, fold bool) {
 	}
 	t.Summary = trail.Summarize(all, had)
 	t.Waterfall = trail.Layout(all, origin, limit)
+	if fold {
+		t.Waterfall.FoldGaps()
+	}
 }
 
 // thin takes the attributes out of the rows for which a page has no room left, and returns the room that is.

@@ -45,6 +45,9 @@ func usageOf(s *spans.Span) usage {
 	return u
 }
 
+// ModelOf is the model that a model's call says it used; empty for every other span.
+func ModelOf(s *spans.Span) string { return usageOf(s).model }
+
 // tokens is a count as producers send it: a whole number, a double without a fraction, either as text.
 // Anything else, and what could overflow the sum of an attempt, is 0.
 type tokens int64

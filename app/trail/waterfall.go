@@ -31,11 +31,18 @@ type Waterfall struct {
 	Total      int       // spans given, shown or not
 	Shown      int       // spans that have a row
 	Ghosts     int       // parents that have not been received
+
+	axis axis
 }
 
-// Row is one line: a span, or the place of a parent that has not been received.
+// Row is one line: a span, the place of a parent that has not been received, a line that stands for folded
+// plumbing, or one for a folded stretch of idle time.
 type Row struct {
-	Span     *spans.Span // nil for a ghost
+	Span     *spans.Span // nil for every other kind of row
+	Fold     *Fold       // stands before rows of plumbing
+	Gap      *Gap        // an idle stretch that is drawn narrow
+	Plumbing bool        // the agent's own machinery, which the fold before it stands for
+	Critical bool        // the trace's end waited for it
 	ParentID [8]byte     // of a ghost: the id that its children name
 	Children int         // of a ghost: how many spans name it
 	Depth    int         // 0 for a root
@@ -43,6 +50,8 @@ type Row struct {
 	Offset   time.Duration
 	Duration time.Duration
 	At, Len  Percent // 0 <= At, Len > 0, At+Len <= 10000
+
+	works bool // it shows work, so the time it takes is not idle
 }
 
 // Indent is the depth to draw, at most MaxIndent.
@@ -81,7 +90,8 @@ func Layout(all []spans.Span, origin Origin, limit int) Waterfall {
 		return w
 	}
 	w.Start, w.End = t.window()
-	w.Rows = t.rows(w.Start, w.End)
+	w.axis.window = w.End.Sub(w.Start)
+	w.Rows = foldPlumbing(t.rows(w.Start, w.axis))
 	w.Ghosts = len(t.ghosts)
 	return w
 }
@@ -219,7 +229,7 @@ func (t *tree) window() (start, end time.Time) {
 }
 
 // rows walks the tree with a stack of its own: depth is what agents send, thousands included.
-func (t *tree) rows(start, end time.Time) []Row {
+func (t *tree) rows(start time.Time, a axis) []Row {
 	type visit struct{ node, ghost, depth int }
 	var stack []visit
 	push := func(children []int, depth int) {
@@ -228,7 +238,7 @@ func (t *tree) rows(start, end time.Time) []Row {
 		}
 	}
 	out := make([]Row, 0, len(t.nodes)+len(t.ghosts))
-	window := end.Sub(start)
+	plumbing, critical := t.plumbing(), t.critical()
 	placed := make([]bool, len(t.ghosts))
 	for i, n := range t.nodes {
 		switch {
@@ -245,13 +255,14 @@ func (t *tree) rows(start, end time.Time) []Row {
 			stack = stack[:len(stack)-1]
 			if v.ghost >= 0 {
 				g := t.ghosts[v.ghost]
-				out = append(out, t.ghostRow(g, start, window))
+				out = append(out, t.ghostRow(g, start, a))
 				push(g.children, 1)
 				continue
 			}
 			m := t.nodes[v.node]
-			r := Row{Span: m.span, Depth: v.depth, Cut: m.cut}
-			r.place(m.span.StartAt, m.span.EndAt, start, window)
+			r := Row{Span: m.span, Depth: v.depth, Cut: m.cut, works: showsWork(m), Plumbing: plumbing[v.node],
+				Critical: critical[v.node] && showsWork(m)}
+			r.place(m.span.StartAt, m.span.EndAt, start, a)
 			out = append(out, r)
 			push(m.children, v.depth+1)
 		}
@@ -260,7 +271,7 @@ func (t *tree) rows(start, end time.Time) []Row {
 }
 
 // ghostRow holds the place of a parent, from its first child's start to its last child's end.
-func (t *tree) ghostRow(g ghost, start time.Time, window time.Duration) Row {
+func (t *tree) ghostRow(g ghost, start time.Time, a axis) Row {
 	from, to := t.nodes[g.children[0]].span.StartAt, t.nodes[g.children[0]].span.EndAt
 	for _, i := range g.children {
 		if e := t.nodes[i].span.EndAt; e.After(to) {
@@ -268,21 +279,26 @@ func (t *tree) ghostRow(g ghost, start time.Time, window time.Duration) Row {
 		}
 	}
 	r := Row{ParentID: g.id, Children: len(g.children)}
-	r.place(from, to, start, window)
+	r.place(from, to, start, a)
 	return r
 }
 
-func (r *Row) place(from, to, start time.Time, window time.Duration) {
+func (r *Row) place(from, to, start time.Time, a axis) {
 	r.Offset, r.Duration = from.Sub(start), max(to.Sub(from), 0)
-	r.Len = max(share(r.Duration, window), minVisible)
-	r.At = min(share(r.Offset, window), whole-r.Len)
+	r.drawIn(a)
+}
+
+// drawIn sets where a row's bar is, by its times.
+func (r *Row) drawIn(a axis) {
+	from, to := a.at(r.Offset), a.at(r.Offset+r.Duration)
+	r.Len = max(share(to-from, a.total()), minVisible)
+	r.At = min(share(from, a.total()), whole-r.Len)
 }
 
 // Clamp places an interval of its own, such as the attempt's, in the window; what lies outside is cut off.
 func (w Waterfall) Clamp(from, to time.Time) (at, length Percent) {
-	window := w.End.Sub(w.Start)
-	at = share(from.Sub(w.Start), window)
-	length = max(share(to.Sub(w.Start), window)-at, minVisible)
+	at = share(w.axis.at(from.Sub(w.Start)), w.axis.total())
+	length = max(share(w.axis.at(to.Sub(w.Start)), w.axis.total())-at, minVisible)
 	return min(at, whole-length), length
 }
 
