@@ -23,7 +23,11 @@ type bench struct {
 }
 
 var benches = []bench{
-	{[]string{"T1", "T4", "T5"}, benchIngest},
+	{[]string{"T1"}, benchUpsert},
+	{[]string{"T2"}, benchThrough},
+	{[]string{"T3"}, benchReceiver},
+	{[]string{"T4"}, benchRetry},
+	{[]string{"T5"}, benchCaps},
 	{[]string{"T6"}, benchHeartbeatUnderIngest},
 	{[]string{"T7"}, benchMask},
 	{[]string{"T8"}, benchAgainstRiver},
@@ -34,10 +38,15 @@ var benches = []bench{
 
 func main() {
 	only := flag.String("only", "", "the figures to measure, separated by commas, such as T8,T9; empty: all")
+	config := flag.String("serve", "", "what a bench starts itself: a collector with this configuration")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := measure(ctx, *only); err != nil {
+	run := func() error { return measure(ctx, *only) }
+	if *config != "" {
+		run = func() error { return serve(context.WithoutCancel(ctx), *config) } // it looks after signals itself
+	}
+	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
