@@ -131,7 +131,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	// The SDK hands a tool what its own bearer middleware found; here that is already known.
 	auth.RequireBearerToken(func(context.Context, string, *http.Request) (*auth.TokenInfo, error) {
 		return &auth.TokenInfo{UserID: endpoint.ID.String(), Extra: map[string]any{endpointKey: endpoint}}, nil
-	}, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(s.mcp).ServeHTTP(w, r)
+	}, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(s.mcp).ServeHTTP(quiet{w}, r)
 }
 
 // batched refuses several calls in one body, and reads the body to know. A batch would pass the limiter as one
