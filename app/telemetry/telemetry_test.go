@@ -1,6 +1,7 @@
 package telemetry_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -50,11 +51,24 @@ func TestMetrics_EverySeriesExistsAtZeroFromTheFirstScrape(t *testing.T) {
 		`switchboard_otlp_spans_total{result="rejected_cap"} 0`,
 		`switchboard_otlp_spans_total{result="rejected_invalid"} 0`,
 		`switchboard_otlp_spans_total{result="rejected_unbound"} 0`,
+		`switchboard_routing_decisions_total{action="default"} 0`,
+		`switchboard_routing_decisions_total{action="drop"} 0`,
+		`switchboard_routing_decisions_total{action="fault"} 0`,
+		`switchboard_routing_decisions_total{action="queue"} 0`,
 		`switchboard_todo_activity_total{kind="a2a_state"} 0`,
 		`switchboard_todo_activity_total{kind="human_action"} 0`,
 		`switchboard_todo_activity_total{kind="note"} 0`,
 		`switchboard_todo_activity_total{kind="retried"} 0`,
 		`switchboard_todo_activity_total{kind="rung"} 0`,
+	}
+	for _, provider := range []string{"generic", "gitea", "github", "slack", "standard", "stripe"} {
+		trust := "signed"
+		if provider == "generic" {
+			trust = "token"
+		}
+		for _, verdict := range []string{"bad_signature", "duplicate", "malformed", "missing_signature", "rate_limited", "stale", "too_large", "verified"} {
+			want = append(want, fmt.Sprintf(`switchboard_webhook_deliveries_total{provider=%q,trust_mode=%q,verdict=%q} 0`, provider, trust, verdict))
+		}
 	}
 	if diff := cmp.Diff(want, scrape(t, telemetry.New())); diff != "" {
 		t.Errorf("series (-want +got):\n%s", diff)
