@@ -66,22 +66,31 @@ const (
 	factHome
 )
 
-// resolveSQL answers a Question in one snapshot. The probe for a stored span keeps to the primary key whatever the
-// server knew of the table's size when it planned, as in stored.
+// ownTodo is the todo of row a, as far as it is the endpoint's. LIMIT keeps the probe from becoming a join that begins
+// with all the todos of the endpoint: that seems cheap while there are few, and such a plan would stay.
+const ownTodo = `CROSS JOIN LATERAL (SELECT t.id FROM todos t WHERE t.id = a.todo_id AND t.endpoint_id = $1 LIMIT 1) AS t`
+
+// resolveSQL answers a Question in one snapshot. It begins with what the request names, whatever the server knew of the
+// tables when it planned; OFFSET keeps a lateral query from becoming such a join, and the order in the last one from
+// another index than the primary key, as in stored.
 const resolveSQL = `
-WITH minted AS (
+WITH named AS (
+	SELECT unnest($2::bytea[]) AS trace_id
+), minted AS (
 	SELECT a.trace_id, a.todo_id, a.seq, a.claimed_at, a.ended_at
-	FROM todo_attempts a JOIN todos t ON t.id = a.todo_id
-	WHERE t.endpoint_id = $1 AND a.trace_id = ANY($2)
+	FROM named n CROSS JOIN LATERAL (
+		SELECT * FROM todo_attempts a WHERE a.trace_id = n.trace_id LIMIT 1
+	) AS a ` + ownTodo + `
 ), taught AS (
 	SELECT b.trace_id, b.todo_id, coalesce(b.attempt_seq, 0) AS seq
 	FROM todo_trace_bindings b
 	WHERE b.endpoint_id = $1 AND b.trace_id = ANY($2)
 ), callers AS (
-	SELECT a.caller_trace_id AS trace_id, a.todo_id, a.seq, a.claimed_at, a.ended_at
-	FROM todo_attempts a JOIN todos t ON t.id = a.todo_id
-	WHERE t.endpoint_id = $1 AND a.caller_trace_id = ANY($2)
-		AND NOT EXISTS (SELECT FROM minted m WHERE m.trace_id = a.caller_trace_id)
+	SELECT n.trace_id, a.todo_id, a.seq, a.claimed_at, a.ended_at
+	FROM named n CROSS JOIN LATERAL (
+		SELECT * FROM todo_attempts a WHERE a.caller_trace_id = n.trace_id OFFSET 0
+	) AS a ` + ownTodo + `
+	WHERE NOT EXISTS (SELECT FROM minted m WHERE m.trace_id = n.trace_id)
 ), choices AS (
 	SELECT c.trace_id, c.todo_id, count(*) OVER (PARTITION BY c.trace_id) AS choices
 	FROM (
@@ -96,9 +105,11 @@ SELECT 1, trace_id, NULL, todo_id, seq, NULL, NULL FROM taught
 UNION ALL
 SELECT 2, trace_id, NULL, todo_id, seq, claimed_at, ended_at FROM callers
 UNION ALL
-SELECT 3, NULL, NULL, t.id, coalesce(a.seq, 0), a.claimed_at, a.ended_at
-FROM todos t LEFT JOIN todo_attempts a ON a.todo_id = t.id
-WHERE t.endpoint_id = $1 AND t.id IN (SELECT unnest($3::uuid[]) UNION SELECT todo_id FROM taught)
+SELECT 3, NULL, NULL, t.id, coalesce(w.seq, 0), w.claimed_at, w.ended_at
+FROM (SELECT unnest($3::uuid[]) AS todo_id UNION SELECT todo_id FROM taught) AS a ` + ownTodo + `
+LEFT JOIN LATERAL (
+	SELECT * FROM todo_attempts w WHERE w.todo_id = t.id OFFSET 0
+) AS w ON true
 UNION ALL
 SELECT 4, i.trace_id, i.span_id, c.todo_id, 0, NULL, NULL
 FROM choices c JOIN unnest($4::bytea[], $5::bytea[]) AS i (trace_id, span_id) ON i.trace_id = c.trace_id
