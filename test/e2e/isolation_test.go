@@ -202,6 +202,8 @@ func (v *viewer) verbs() {
 			}
 		case tool.Name == "get_default_lease", tool.Name == "set_default_lease":
 			v.clean(tool.Name, v.call(w.vended, tool.Name, map[string]any{"default_lease_ttl_seconds": 77}))
+		case strings.Contains(tool.Name, "webhook"):
+			v.webhookVerb(tool.Name)
 		default:
 			v.t.Errorf("this matrix does not know how %s could see something foreign", tool.Name)
 		}
@@ -218,6 +220,45 @@ func (v *viewer) own(verb string) {
 	res := v.call(w.vended, verb, map[string]any{"id": id})
 	answered[any](v.t, res)
 	v.clean(verb+" of its own todo", res)
+}
+
+// webhookVerb asks a verb of webhooks, rules and events for those of others, then for the caller's own.
+func (v *viewer) webhookVerb(verb string) {
+	w := v.as
+	own := answered[struct{ ID string }](v.t, v.call(w.vended, "create_webhook", map[string]any{"source_type": "generic"}))
+	with := func(argument, id string) map[string]any {
+		args := map[string]any{"webhook_id": own.ID, "rules": []any{}, "payload": map[string]any{}, "source_type": "generic"}
+		args[argument] = id
+		return args
+	}
+	named := map[string]string{"webhook_id": "no such webhook", "event_id": "no such event"}
+	if verb == "list_webhook_events" {
+		named = map[string]string{"webhook_id": `"events":[]`}
+	}
+	for _, other := range v.others {
+		foreign := map[string]string{"webhook_id": other.webhook, "event_id": other.event}
+		for argument, want := range named {
+			if takes(v.t, verb, argument) {
+				res := v.same(verb+" by "+argument, foreign[argument], func(id string) reply { return v.call(w.vended, verb, with(argument, id)) })
+				if !strings.Contains(res.body, want) && !strings.Contains(res.body, strings.ReplaceAll(want, `"`, `\"`)) {
+					v.t.Errorf("%s of what is foreign answers %s", verb, res.body)
+				}
+			}
+		}
+		if takes(v.t, verb, "cursor") {
+			v.same("a cursor of "+verb, other.event, func(id string) reply { return v.call(w.vended, verb, map[string]any{"cursor": id}) })
+		}
+	}
+	args := map[string]any{"webhook_id": own.ID, "rules": []any{}, "payload": map[string]any{}, "source_type": "generic"}
+	if verb == "get_webhook_event" {
+		args = map[string]any{"event_id": w.event}
+	}
+	res := v.call(w.vended, verb, args)
+	answered[any](v.t, res)
+	v.clean(verb+" of its own", res)
+	if verb != "delete_webhook" {
+		answered[any](v.t, v.call(w.vended, "delete_webhook", map[string]any{"webhook_id": own.ID}))
+	}
 }
 
 // addresses sends the caller's credential, and none that is valid, to every place that belongs to another endpoint.

@@ -30,7 +30,8 @@ type operation struct {
 // body is the smallest one that the operation accepts.
 func (o operation) body(t *testing.T) map[string]any {
 	t.Helper()
-	known := map[string]any{"name": "made by the matrix", "title": "made by the matrix", "dead_letter": true}
+	known := map[string]any{"name": "made by the matrix", "title": "made by the matrix", "dead_letter": true,
+		"source_type": "generic", "rules": []any{}, "reason": "made by the matrix"}
 	body := map[string]any{}
 	for _, name := range o.RequestBody.Content["application/json"].Schema.Required {
 		if _, found := known[name]; !found {
@@ -77,23 +78,33 @@ func (v *viewer) routes() {
 // named asks one route for each thing of others, and for one of the caller's own.
 func (v *viewer) named(method, path string, body map[string]any) {
 	as := v.as.owner
-	placeholder := regexp.MustCompile(`\{(ref|id)\}`).FindString(path)
+	placeholder := regexp.MustCompile(`\{(ref|id|webhook|event)\}`).FindString(path)
 	ask := func(method, name string) reply {
 		return v.api(as, method, strings.Replace(path, placeholder, name, 1), body)
 	}
 	own := v.vendAll(as, "control")
 	var foreign []string
 	mine := own.Slug
-	if placeholder == "{id}" {
+	switch placeholder {
+	case "{id}":
 		mine = v.pushAs(as, own, map[string]any{"title": "control"})
+	case "{webhook}", "{event}":
+		control := &tenant{vended: own, mark: "control", owner: as, todos: map[string]string{}}
+		v.deliverTo(control)
+		mine = map[string]string{"{webhook}": control.webhook, "{event}": control.event}[placeholder]
 	}
 	for _, other := range v.others {
 		if placeholder == "{ref}" {
 			foreign = append(foreign, other.Slug, other.ID)
 			continue
 		}
-		for _, id := range other.todos {
-			foreign = append(foreign, id)
+		switch placeholder {
+		case "{webhook}":
+			foreign = append(foreign, other.webhook)
+		case "{event}":
+			foreign = append(foreign, other.event)
+		default:
+			foreign = append(foreign, values(other.todos)...)
 		}
 	}
 	methods := []string{method}
@@ -115,7 +126,7 @@ func (v *viewer) named(method, path string, body map[string]any) {
 // asked sends everything that others are known by as one value of a query.
 func (v *viewer) asked(ask func(value string) reply, what string) {
 	for _, other := range v.others {
-		for _, value := range []string{other.Slug, other.ID, other.todos["pending"], other.todos["dead"], other.mark, other.mark + "-kind", other.asked} {
+		for _, value := range []string{other.Slug, other.ID, other.todos["pending"], other.todos["dead"], other.mark, other.mark + "-kind", other.asked, other.webhook, other.event} {
 			v.same(what, value, ask)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/switchboard-otel/switchboard/app/identity"
+	"github.com/switchboard-otel/switchboard/app/mcpserver"
 	"github.com/switchboard-otel/switchboard/app/postgres/postgrestest"
 	"github.com/switchboard-otel/switchboard/app/queue"
 	"github.com/switchboard-otel/switchboard/app/settings"
@@ -37,6 +38,8 @@ type tenant struct {
 	traces []string          // trace ids of its attempts
 	caller string            // the trace in which its agent claimed
 	asked  string            // the request id of its open attempt
+
+	webhook, address, event string // what was delivered to it, and where
 }
 
 // neighbours is one collector with three endpoints: two of one human, one of another.
@@ -56,7 +59,7 @@ func unhurried(t *testing.T) option {
 		t.Fatal(err)
 	}
 	const before, bucket = "    local_login:", "{per_second: 100000, burst: 100000}"
-	limits := fmt.Sprintf("    rate_limits: {pre_auth: %[1]s, mcp: %[1]s, otlp: %[1]s}\n", bucket)
+	limits := fmt.Sprintf("    rate_limits: {pre_auth: %[1]s, mcp: %[1]s, otlp: %[1]s, webhooks: %[1]s}\n", bucket)
 	text := strings.Replace(string(quick), before, limits+before, 1)
 	config := filepath.Join(dataDir(t), "unhurried.yaml")
 	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
@@ -71,7 +74,7 @@ func startNeighbours(t *testing.T) *neighbours {
 	n := &neighbours{db: db, queue: queue.NewStore(db.Pool, settings.NewReader(db.Pool, zap.NewNop()))}
 	n.identity = identity.NewStore(db.Pool, n.queue)
 	n.collector = start(t, unhurried(t), withEnv("SWITCHBOARD_DATABASE_URL="+db.URL, "SWITCHBOARD_LOG_LEVEL=debug",
-		"SWITCHBOARD_METRICS_TOKEN="+metricsToken))
+		"SWITCHBOARD_METRICS_TOKEN="+metricsToken, "SWITCHBOARD_SECRET_ENCRYPTION_KEY="+strings.Repeat("5e", 32)))
 	local, err := n.identity.LocalOwner(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -207,6 +210,7 @@ func (n *neighbours) settle(mark string, owner person) *tenant {
 		}
 		answered[any](t, n.call(w.vended, verb, args))
 	}
+	n.deliverTo(w)
 	push("pending", "default")
 	push("idle", "idle")
 	claim("held", map[string]any{"request_id": w.asked})
@@ -237,6 +241,24 @@ func (n *neighbours) settle(mark string, owner person) *tenant {
 		t.Fatal(err)
 	}
 	return w
+}
+
+// deliverTo gives a tenant a webhook with an event and its todo.
+func (n *neighbours) deliverTo(w *tenant) {
+	n.t.Helper()
+	made := made[struct{ ID, URL string }](n.collector, w.owner, "/endpoints/"+w.Slug+"/webhooks", map[string]any{"source_type": "generic"})
+	w.webhook, w.address = made.ID, made.URL
+	res := request(n.t, http.MethodPost, w.address, []byte(`{"title":"`+w.mark+` delivery"}`), "X-Delivery-Id", w.mark+"-delivery", "Content-Type", "application/json")
+	var receipt struct{ Todos []struct{ ID string } }
+	if err := json.Unmarshal([]byte(res.body), &receipt); err != nil || res.status != http.StatusAccepted || len(receipt.Todos) != 1 {
+		n.t.Fatalf("a delivery is answered %d %s", res.status, res.body)
+	}
+	w.todos["delivered"] = receipt.Todos[0].ID
+	var list struct{ Events []struct{ ID string } }
+	if err := json.Unmarshal([]byte(n.api(w.owner, http.MethodGet, "/events?webhook="+w.webhook, nil).body), &list); err != nil || len(list.Events) != 1 {
+		n.t.Fatal(list, err)
+	}
+	w.event = list.Events[0].ID
 }
 
 func withToken(args map[string]any, token string) map[string]any {
@@ -279,7 +301,8 @@ func answered[T any](t *testing.T, res reply) (answer T) {
 // secrets is everything of a tenant that nobody else may see. Its owner's id is not among it: an agent sees by whom one of
 // its own todos is held.
 func (w *tenant) secrets() []string {
-	all := []string{w.mark, w.ID, w.Slug, w.Token, w.owner.token, w.owner.cookie}
+	all := []string{w.mark, w.ID, w.Slug, w.Token, w.owner.token, w.owner.cookie, w.webhook, w.event,
+		w.address[strings.LastIndex(w.address, "/")+1:]}
 	for _, id := range w.todos {
 		all = append(all, id)
 	}
@@ -295,7 +318,8 @@ func (n *neighbours) rows(w *tenant) string {
 	for _, part := range []struct{ table, of string }{
 		{"endpoints", "x.id = $1"}, {"credentials", "x.endpoint_id = $1"}, {"todos", "x.endpoint_id = $1"},
 		{"todo_trace_bindings", "x.endpoint_id = $1"}, {"todo_attempts", ofTodos}, {"todo_activity", ofTodos},
-		{"todo_spans", ofTodos}, {"todo_span_counts", ofTodos},
+		{"todo_spans", ofTodos}, {"todo_span_counts", ofTodos}, {"webhooks", "x.endpoint_id = $1"}, {"events", "x.endpoint_id = $1"},
+		{"webhook_rules", "x.webhook_id IN (SELECT w.id FROM webhooks w WHERE w.endpoint_id = $1)"},
 	} {
 		var text string
 		err := n.db.Pool.QueryRow(n.t.Context(),
@@ -309,12 +333,26 @@ func (n *neighbours) rows(w *tenant) string {
 }
 
 // takesID reports whether a verb names a todo.
-func takesID(tool *mcp.Tool) bool {
+func takesID(tool *mcp.Tool) bool { return takesArgument(tool, "id") }
+
+// takes reports whether a verb has an argument.
+func takes(t *testing.T, verb, argument string) bool {
+	t.Helper()
+	for _, tool := range mcpserver.Tools() {
+		if tool.Name == verb {
+			return takesArgument(tool, argument)
+		}
+	}
+	t.Fatalf("no verb %s", verb)
+	return false
+}
+
+func takesArgument(tool *mcp.Tool, argument string) bool {
 	var s struct {
 		Properties map[string]any `json:"properties"`
 	}
 	text, _ := json.Marshal(tool.InputSchema)
 	_ = json.Unmarshal(text, &s)
-	_, takes := s.Properties["id"]
+	_, takes := s.Properties[argument]
 	return takes
 }
