@@ -72,7 +72,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, answerUnknown)
 		return
 	case err != nil:
-		h.fail(w, err)
+		h.fail(w, r, err)
 		return
 	case r.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
@@ -143,7 +143,7 @@ func (h *Handler) deliver(w http.ResponseWriter, r *http.Request, t *Target, d D
 	case errors.Is(err, ErrWebhookNotFound):
 		refuse(w, answerUnknown)
 	case err != nil:
-		h.fail(w, err)
+		h.fail(w, r, err)
 	case receipt.Challenge != nil:
 		write(w, http.StatusOK, map[string]string{"challenge": *receipt.Challenge})
 	default:
@@ -166,7 +166,10 @@ func refusedAs(v webhook.Verdict) answer {
 
 // fail answers what is no fault of the producer. 503 asks it to send again: nothing is stored, or all of it is and
 // the repeat finds that.
-func (h *Handler) fail(w http.ResponseWriter, err error) {
+func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		return // nobody waits for an answer any more
+	}
 	request := uuid.NewString()
 	w.Header().Set("X-Request-Id", request)
 	h.Log.Error("a delivery could not be stored", postgres.Field(err), zap.String("request_id", request))

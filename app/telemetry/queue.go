@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/switchboard-otel/switchboard/app/queue"
+	"github.com/switchboard-otel/switchboard/app/webhook"
 )
 
 // maxQueues bounds the queue label: the first so many queues have their own series, all others share one.
@@ -70,6 +71,9 @@ func (q *Queue) label(name string) string {
 	q.claimed.WithLabelValues(name)
 	q.expired.WithLabelValues(name)
 	q.created.WithLabelValues(name, queue.SourceOperator)
+	for _, source := range webhook.Sources {
+		q.created.WithLabelValues(name, string(source))
+	}
 	for _, outcome := range queue.Outcomes {
 		q.closed.WithLabelValues(name, string(outcome))
 	}
