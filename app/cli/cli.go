@@ -83,6 +83,15 @@ the server's data folder (SWITCHBOARD_DATA_DIR, by default .switchboard in the c
 	root.SetErr(a.Stderr)
 	root.PersistentFlags().StringVar(&a.urlFlag, "url", "", "the server, such as http://127.0.0.1:8321")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print the answer as JSON")
+	var version bool
+	root.Flags().BoolVar(&version, "version", false, "print this command's version")
+	run := root.RunE
+	root.RunE = func(c *cobra.Command, args []string) error {
+		if version && len(args) == 0 {
+			return a.printVersion()
+		}
+		return run(c, args)
+	}
 	root.PersistentPreRun = func(*cobra.Command, []string) { a.started = true }
 	return root
 }

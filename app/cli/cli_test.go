@@ -78,10 +78,17 @@ func TestVersion_NeedsNoServer(t *testing.T) {
 		t.Errorf("printed %q", got)
 	}
 	var doc map[string]string
-	run(t, Env{}, nil, "version", "--json").json(t, &doc)
-	if doc["version"] != "9.9.9" {
-		t.Errorf("printed %v", doc)
+	for _, args := range []string{"version --json", "--version --json"} {
+		run(t, Env{}, nil, strings.Fields(args)...).json(t, &doc)
+		if doc["version"] != "9.9.9" {
+			t.Errorf("%s printed %v", args, doc)
+		}
+		clear(doc)
 	}
+	if got := run(t, Env{}, nil, "--version").ok(t); got != "switchboard 9.9.9\n" {
+		t.Errorf("--version printed %q", got)
+	}
+	run(t, Env{}, nil, "--version", "nothing").failed(t, exitUsage, "unknown command")
 }
 
 func TestServer_ThatIsNotThereIsSaidPlainly(t *testing.T) {

@@ -14,9 +14,25 @@ func (a *app) printJSON(answer json.RawMessage) error {
 	if err := json.Indent(&out, answer, "", "  "); err != nil {
 		return err
 	}
-	out.WriteByte('\n')
-	_, err := out.WriteTo(a.Stdout)
+	_, err := fmt.Fprintln(a.Stdout, escaped(out.String()))
 	return err
+}
+
+// escaped spells what could steer a terminal as \u escapes. In valid JSON all of it stands within strings, so that
+// the document says the same; JSON itself escapes only what is below a space.
+func escaped(document string) string {
+	if !strings.ContainsFunc(document, steers) {
+		return document
+	}
+	var b strings.Builder
+	for _, r := range document {
+		if steers(r) {
+			fmt.Fprintf(&b, "\\u%04x", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
 
 // jsonOr prints the answer as JSON, unless there is an error instead.

@@ -89,13 +89,15 @@ func (a *app) versionCommand() *cobra.Command {
 		Use:   "version",
 		Short: "Print this command's version",
 		Args:  arguments(),
-		RunE: func(*cobra.Command, []string) error {
-			if a.json {
-				answer, err := json.Marshal(map[string]string{"version": a.Version})
-				return a.jsonOr(err, answer)
-			}
-			fmt.Fprintf(a.Stdout, "switchboard %s\n", a.Version)
-			return nil
-		},
+		RunE:  func(*cobra.Command, []string) error { return a.printVersion() },
 	}
+}
+
+func (a *app) printVersion() error {
+	if a.json {
+		answer, err := json.Marshal(map[string]string{"version": a.Version})
+		return a.jsonOr(err, answer)
+	}
+	fmt.Fprintf(a.Stdout, "switchboard %s\n", a.Version)
+	return nil
 }

@@ -12,14 +12,17 @@ import (
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029':
+		case steers(r):
 			return '\uFFFD'
 		default:
 			return r
 		}
 	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// steers reports whether a terminal may take r for more than a character to show.
+func steers(r rune) bool {
+	return r != '\n' && r != '\t' && unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }
 
 // line is clean on one line.

@@ -81,15 +81,26 @@ func (a *app) readLine(flag, s string) (string, error) {
 	return strings.TrimRight(string(text), "\r\n"), err
 }
 
-// readFile reads a file, or standard input for -.
-func (a *app) readFile(flag, name string) (text []byte, err error) {
-	if name == "-" {
-		text, err = io.ReadAll(a.Stdin)
-	} else {
-		text, err = os.ReadFile(name)
+// maxFile bounds what is read for a request: the server takes no larger one.
+const maxFile = 1 << 20
+
+// readFile reads a file, or standard input for -. One without an end is not read to it.
+func (a *app) readFile(flag, name string) ([]byte, error) {
+	from := a.Stdin
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, usagef("cannot read the %s: %v", flag, err)
+		}
+		defer func() { _ = file.Close() }()
+		from = file
 	}
-	if err != nil {
+	text, err := io.ReadAll(io.LimitReader(from, maxFile+1))
+	switch {
+	case err != nil:
 		return nil, usagef("cannot read the %s: %v", flag, err)
+	case len(text) > maxFile:
+		return nil, usagef("the %s is larger than 1 MiB, and the server takes no more", flag)
 	}
 	return text, nil
 }

@@ -1,11 +1,68 @@
 package cli
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 )
+
+// endless is a file without an end.
+type endless struct{ read int }
+
+func (e *endless) Read(into []byte) (int, error) {
+	for i := range into {
+		into[i] = '7'
+	}
+	e.read += len(into)
+	return len(into), nil
+}
+
+// What a flag names is read up to what the server takes, and no further.
+func TestFile_IsReadUpToTheCapOfARequest(t *testing.T) {
+	t.Parallel()
+	large := filepath.Join(t.TempDir(), "large")
+	if err := os.WriteFile(large, []byte(strings.Repeat("7", maxFile+1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{"todo push e t --payload", "todo complete t --result", "webhook create e stripe --secret", "webhook rules set w"} {
+		for _, from := range []string{"@-", "@" + large} {
+			stdin := &endless{}
+			r := run(t, Env{Stdin: stdin}, nil, append(strings.Fields(args), from)...)
+			r.failed(t, exitUsage, "is larger than 1 MiB")
+			if stdin.read > 3*maxFile {
+				t.Errorf("%s: read %d bytes", args, stdin.read)
+			}
+		}
+	}
+}
+
+// What agents write must not steer a terminal through --json either, and the document still says the same.
+func TestJSON_EscapesWhatSteersATerminal(t *testing.T) {
+	f := setup(t)
+	slug := f.vend(t, "bot").Slug
+	const title = "a\u009b31m\u202eb\u2028c\u007f é🚀"
+	payload, err := json.Marshal(map[string]string{title: title + "\x1b[2J\r"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := strings.TrimSpace(f.run(t, "todo", "push", slug, title, "--payload", string(payload)).ok(t))
+	for _, args := range []string{"todo show " + id, "todo list", "todo claim " + id} {
+		out := f.run(t, append(strings.Fields(args), "--json")...).ok(t)
+		if strings.ContainsFunc(out, steers) || !strings.Contains(out, "é🚀") {
+			t.Errorf("%s prints %q", args, out)
+		}
+	}
+	var shown struct {
+		Title   string            `json:"title"`
+		Payload map[string]string `json:"payload"`
+	}
+	f.run(t, "todo", "show", id, "--json").json(t, &shown)
+	if shown.Title != title || shown.Payload[title] != title+"\x1b[2J\r" {
+		t.Errorf("%q", shown)
+	}
+}
 
 func TestPush_PrintsTheIDAndKeepsThePayloadExact(t *testing.T) {
 	f := setup(t)
