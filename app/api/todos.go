@@ -126,6 +126,7 @@ type trailBody struct {
 	queue.Detail
 	Endpoint   string                 `json:"endpoint"`
 	EndpointID string                 `json:"endpoint_id"`
+	Revoked    bool                   `json:"endpoint_revoked"`
 	Agent      string                 `json:"agent"`
 	UpdatedAt  time.Time              `json:"updated_at"`
 	URL        string                 `json:"url"`
@@ -163,6 +164,7 @@ func (s *server) showTodo(c *call) (*answer, error) {
 		Detail:     d.Detail,
 		Endpoint:   d.EndpointSlug,
 		EndpointID: typeid.Endpoint.Format(d.EndpointID),
+		Revoked:    d.EndpointRevoked,
 		Agent:      d.AgentName,
 		UpdatedAt:  d.UpdatedAt,
 		URL:        s.todoURL(d.ID),

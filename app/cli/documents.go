@@ -41,6 +41,7 @@ type todoDoc struct {
 	NextRetryAt    *time.Time      `json:"next_retry_at"`
 	DeadLetter     bool            `json:"dead_letter"`
 	Endpoint       string          `json:"endpoint"`
+	Revoked        bool            `json:"endpoint_revoked"`
 	Agent          string          `json:"agent"`
 	URL            string          `json:"url"`
 	Payload        json.RawMessage `json:"payload"`

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -55,12 +56,19 @@ func (o *writer) header(t *todoDoc) {
 func (o *writer) outcome(t *todoDoc) {
 	o.heading("Outcome")
 	i := slices.IndexFunc(t.Attempts, func(at attemptDoc) bool { return at.EndedAt != nil })
+	why := "" // it is dead, where no attempt says so
+	if t.DeadLetter && t.Revoked {
+		why = "Its endpoint was revoked: it is a dead letter for good."
+	}
 	if i < 0 {
-		o.printf("  No attempt has finished yet.\n")
+		o.paragraph(2, cmp.Or(why, "No attempt has finished yet."))
 	} else {
 		last := &t.Attempts[i]
 		o.paragraph(2, fmt.Sprintf("attempt %d: %s", last.Seq, ending(last)))
 		o.report(2, last)
+		if text(last.Disposition) != "dead_lettered" && why != "" {
+			o.paragraph(2, why)
+		}
 	}
 	if len(t.Result) == 0 || bytes.Equal(t.Result, []byte("null")) {
 		return

@@ -101,6 +101,30 @@ func TestTrail_OfANewTodo(t *testing.T) {
 	golden(t, "trail-new.golden", render(Env{}, func(a *app) { a.printTrail(&todo) }))
 }
 
+// A todo that a revocation ended says so, where none of its attempts does.
+func TestTrail_OfATodoWhoseEndpointWasRevoked(t *testing.T) {
+	f := setup(t)
+	slug := f.vend(t, "bot").Slug
+	const why = "Its endpoint was revoked: it is a dead letter for good."
+	push := func(title string) string { return strings.TrimSpace(f.run(t, "todo", "push", slug, title).ok(t)) }
+	untouched, released, held, gone := push("untouched"), push("released"), push("held"), push("failed for good")
+	for _, command := range []string{"claim " + released, "release " + released, "claim " + held, "claim " + gone, "fail " + gone + " --no-retry"} {
+		f.run(t, append([]string{"todo"}, strings.Fields(command)...)...).ok(t)
+	}
+	if out := f.run(t, "todo", "show", untouched).ok(t); strings.Contains(out, "revoked") {
+		t.Errorf("before: %s", out)
+	}
+	f.run(t, "endpoint", "revoke", slug, "-y").ok(t)
+	for id, want := range map[string]string{
+		untouched: "\n\nOutcome\n  " + why + "\n", released: "released → requeued\n  " + why + "\n",
+		held: "attempt 1: revoked → dead lettered\n\n", gone: "attempt 1: failed → dead lettered\n\n",
+	} {
+		if out := f.run(t, "todo", "show", id).ok(t); !strings.Contains(out, want) || !strings.Contains(out, "dead letter · attempt") {
+			t.Errorf("%s should hold %q", out, want)
+		}
+	}
+}
+
 func TestTodoTable_AtSeveralWidths(t *testing.T) {
 	t.Parallel()
 	todo := readTrail(t, "trail.json")
