@@ -15,6 +15,7 @@ type idiom struct {
 	names  []pair // tool, model, id of the call
 	counts []pair // filled only where the span has no gen_ai.usage.* at all, see addCounts
 
+	defers         bool // a span that names an operation speaks the conventions and gains nothing
 	keepsOperation bool // what it calls the operation stays; switchboard.category tells what that is
 	modelAbove     bool // not the span itself but one above it names the model
 }
@@ -32,16 +33,16 @@ var (
 // idioms are tried in this order, and the first that recognises a span decides.
 var idioms = [...]idiom{
 	{ // Claude Code before it spoke the conventions
-		says: func(name string, w *words) bool {
-			return name == "claude_code.tool" && w.has(toolName) && !w.has(operation)
-		},
-		is:    toolCall,
-		names: []pair{{toolName, tool}, {toolUseID, toolCallID}},
+		says:   func(name string, w *words) bool { return name == "claude_code.tool" && w.has(toolName) },
+		is:     toolCall,
+		names:  []pair{{toolName, tool}, {toolUseID, toolCallID}},
+		defers: true,
 	},
 	{ // Claude Code, likewise
-		says:  func(_ string, w *words) bool { return w.text(spanType) == "llm_request" && !w.has(operation) },
-		is:    modelCall,
-		names: []pair{{model, requestModel}},
+		says:   func(_ string, w *words) bool { return w.text(spanType) == "llm_request" },
+		is:     modelCall,
+		defers: true,
+		names:  []pair{{model, requestModel}},
 		counts: []pair{
 			{inputTokens, usageInput}, {outputTokens, usageOutput},
 			{cacheReadTokens, usageCacheRead}, {cacheCreationTokens, usageCacheWrite},
@@ -135,6 +136,8 @@ func isStepOfAISDK(operation string) bool {
 // fill adds what the idiom means. It reports whether the span's model is left to be found above it.
 func (i *idiom) fill(attrs pcommon.Map, w *words) (modelAbove bool) {
 	switch {
+	case i.defers && w.has(operation):
+		return false
 	case i.keepsOperation:
 		w.put(attrs, category, i.is.category)
 	case i.contradicts(attrs, w):
