@@ -60,12 +60,11 @@ func (b *board) showQuarantine(w http.ResponseWriter, r *http.Request, v viewer)
 
 func (b *board) quarantine(w http.ResponseWriter, r *http.Request, v viewer, status int, refused string) error {
 	ctx := r.Context()
-	rows, next, err := b.Queue.HumanTodos(ctx, v.human.ID,
-		queue.HumanFilter{Queue: queue.Quarantine, State: queue.StatePending, Limit: heldShown})
+	rows, more, err := b.Queue.HeldTodos(ctx, v.human.ID, heldShown)
 	if err != nil {
 		return err
 	}
-	view := &heldView{Now: b.now(), Form: v.form, More: next != ""}
+	view := &heldView{Now: b.now(), Form: v.form, More: more}
 	for _, row := range rows {
 		item, err := b.heldItem(ctx, v.human.ID, row)
 		if err != nil {

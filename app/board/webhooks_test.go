@@ -1,6 +1,7 @@
 package board
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"os"
@@ -365,5 +366,20 @@ func TestInboundPages_WorkWithAndWithoutScript(t *testing.T) {
 				b.quiet()
 			}
 		})
+	}
+}
+
+// The page shows a bounded number, and says so.
+func TestQuarantine_ShowsABoundedNumber(t *testing.T) {
+	t.Parallel()
+	y := newSwitchyard(t)
+	id, token := y.webhook()
+	y.rules(id, routing.Rule{ID: "mine", Expr: `.payload.issue.assignees[]`, Action: routing.Action{Drop: true}})
+	for i := range heldShown + 1 {
+		y.deliver(token, fmt.Sprint(i), anIssue)
+	}
+	page := y.me.get("/quarantine")
+	if !strings.Contains(page.body, "more than 20 deliveries wait for you") || strings.Count(page.body, `<article class="card held"`) != heldShown {
+		t.Error("the page does not show the newest 20 and say that there are more")
 	}
 }

@@ -38,6 +38,24 @@ type HumanRow struct {
 	LastDied                bool
 }
 
+// humanRowsSQL reads rows as scanHumanRow takes them; the statement says which and in what order.
+const humanRowsSQL = `
+		SELECT ` + rowColumns + `, t.endpoint_id, e.slug, g.name, t.attempts_total, t.updated_at, latest.claimant,
+			closed.outcome, closed.summary, coalesce(closed.outcome IN ('lease_expired', 'reaped'), false)
+		FROM todos t
+		JOIN endpoints e ON e.id = t.endpoint_id
+		JOIN agents g ON g.id = e.agent_id
+		LEFT JOIN todo_attempts latest ON latest.todo_id = t.id AND latest.seq = t.attempts_total
+		LEFT JOIN LATERAL (
+			SELECT a.outcome, a.summary FROM todo_attempts a
+			WHERE a.todo_id = t.id AND a.ended_at IS NOT NULL ORDER BY a.seq DESC LIMIT 1
+		) closed ON true`
+
+func scanHumanRow(row pgx.CollectableRow) (r HumanRow, err error) {
+	return r, row.Scan(append(r.Row.fields(), &r.EndpointID, &r.EndpointSlug, &r.AgentName, &r.AttemptsTotal,
+		&r.UpdatedAt, &r.Claimant, &r.LastOutcome, &r.LastSummary, &r.LastDied)...)
+}
+
 // HumanTodos lists the todos of every endpoint of a human, newest first, and the next page's cursor.
 func (s *Store) HumanTodos(ctx context.Context, human uuid.UUID, f HumanFilter) (rows []HumanRow, next string, err error) {
 	f.Queue, f.Text = text.Clean(f.Queue), text.Clean(f.Text)
@@ -56,17 +74,7 @@ func (s *Store) HumanTodos(ctx context.Context, human uuid.UUID, f HumanFilter) 
 	if f.Endpoint != uuid.Nil {
 		endpoint = &f.Endpoint
 	}
-	found, err := s.pool.Query(ctx, `
-		SELECT `+rowColumns+`, t.endpoint_id, e.slug, g.name, t.attempts_total, t.updated_at, latest.claimant,
-			closed.outcome, closed.summary, coalesce(closed.outcome IN ('lease_expired', 'reaped'), false)
-		FROM todos t
-		JOIN endpoints e ON e.id = t.endpoint_id
-		JOIN agents g ON g.id = e.agent_id
-		LEFT JOIN todo_attempts latest ON latest.todo_id = t.id AND latest.seq = t.attempts_total
-		LEFT JOIN LATERAL (
-			SELECT a.outcome, a.summary FROM todo_attempts a
-			WHERE a.todo_id = t.id AND a.ended_at IS NOT NULL ORDER BY a.seq DESC LIMIT 1
-		) closed ON true
+	found, err := s.pool.Query(ctx, humanRowsSQL+`
 		WHERE t.human_id = $1 AND ($2 = '' OR t.state = $2)
 		  AND ($3::boolean IS NULL OR $3 = (t.state = 'failed' AND t.next_retry_at IS NULL))
 		  AND ($4 = '' OR t.queue = $4) AND ($5::uuid IS NULL OR t.endpoint_id = $5)
@@ -77,10 +85,7 @@ func (s *Store) HumanTodos(ctx context.Context, human uuid.UUID, f HumanFilter) 
 	if err != nil {
 		return nil, "", err
 	}
-	rows, err = pgx.AppendRows([]HumanRow{}, found, func(row pgx.CollectableRow) (r HumanRow, err error) {
-		return r, row.Scan(append(r.Row.fields(), &r.EndpointID, &r.EndpointSlug, &r.AgentName, &r.AttemptsTotal,
-			&r.UpdatedAt, &r.Claimant, &r.LastOutcome, &r.LastSummary, &r.LastDied)...)
-	})
+	rows, err = pgx.AppendRows([]HumanRow{}, found, scanHumanRow)
 	if err == nil && len(rows) > limit {
 		rows = rows[:limit]
 		next = rows[limit-1].ID.String()
