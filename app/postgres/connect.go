@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"strconv"
 	"strings"
@@ -41,8 +42,8 @@ func parseURL(url string) (*pgx.ConnConfig, error) {
 	return conn, nil
 }
 
-// newPool makes a pool that connects when it is first used.
-func newPool(url, name string, cfg, defaults PoolConfig) (*pgxpool.Pool, error) {
+// newPool makes a pool that connects when it is first used. params are further parameters of its sessions.
+func newPool(url, name string, cfg, defaults PoolConfig, params map[string]string) (*pgxpool.Pool, error) {
 	pool, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, errURL
@@ -59,6 +60,7 @@ func newPool(url, name string, cfg, defaults PoolConfig) (*pgxpool.Pool, error) 
 	} {
 		pool.ConnConfig.RuntimeParams[param] = value
 	}
+	maps.Copy(pool.ConnConfig.RuntimeParams, params)
 	values.Configure(pool)
 	return pgxpool.NewWithConfig(context.Background(), pool)
 }

@@ -52,6 +52,10 @@ var (
 		IdleInTransactionTimeout: 30 * time.Second}
 )
 
+// plansByIndex keeps the plans of ingest on indexes. All of its statements look rows up by key, and a plan that a session
+// cached while a table was small would scan all of the table until the next analyze.
+var plansByIndex = map[string]string{"enable_seqscan": "off"}
+
 // DB is the open database.
 type DB struct {
 	Verbs, Spans *pgxpool.Pool
@@ -91,10 +95,10 @@ func Open(ctx context.Context, cfg Config) (_ *DB, err error) {
 	if err := migrate(ctx, conn, migrations.FS); err != nil {
 		return nil, err
 	}
-	if db.Verbs, err = newPool(url, "switchboard-verbs", cfg.Verbs, verbsDefaults); err != nil {
+	if db.Verbs, err = newPool(url, "switchboard-verbs", cfg.Verbs, verbsDefaults, nil); err != nil {
 		return nil, err
 	}
-	if db.Spans, err = newPool(url, "switchboard-spans", cfg.Spans, spansDefaults); err != nil {
+	if db.Spans, err = newPool(url, "switchboard-spans", cfg.Spans, spansDefaults, plansByIndex); err != nil {
 		return nil, err
 	}
 	return db, nil

@@ -3,7 +3,6 @@ package spans
 import (
 	"bytes"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 )
@@ -85,29 +84,9 @@ const incoming = `unnest($3::integer[], $4::bytea[], $5::bytea[], $6::bytea[], $
 
 // columns are the arguments of incoming: $1 and $2 are the todo and its endpoint.
 func (b *todoBatch) columns(endpoint uuid.UUID) []any {
-	n := len(b.spans)
-	attempt := make([]int32, n)
-	var ids [3]byteaArray
-	for c := range ids {
-		ids[c] = make(byteaArray, n)
+	arguments := append(make([]any, 0, 20), b.todo, endpoint)
+	for _, field := range fields {
+		arguments = append(arguments, column{b.spans, field})
 	}
-	var texts [7][]string
-	for c := range texts {
-		texts[c] = make([]string, n)
-	}
-	startAt, endAt := make([]time.Time, n), make([]time.Time, n)
-	attributes := make(byteaArray, n)
-	for i, s := range b.spans {
-		attempt[i] = int32(s.AttemptSeq)
-		ids[0][i], ids[1][i], ids[2][i] = s.TraceID[:], s.SpanID[:], []byte{}
-		if s.ParentSpanID != [8]byte{} {
-			ids[2][i] = s.ParentSpanID[:]
-		}
-		texts[0][i], texts[1][i], texts[2][i], texts[3][i] = s.Name, s.Kind, s.StatusCode, s.StatusMessage
-		startAt[i], endAt[i] = s.StartAt, s.EndAt
-		texts[4][i], texts[5][i], texts[6][i] = s.ServiceName, s.Tool, s.Category
-		attributes[i] = s.Attributes
-	}
-	return []any{b.todo, endpoint, attempt, ids[0], ids[1], ids[2], texts[0], texts[1], texts[2], texts[3],
-		startAt, endAt, texts[4], texts[5], texts[6], attributes}
+	return arguments
 }

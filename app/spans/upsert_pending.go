@@ -6,18 +6,13 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-
-	"github.com/switchboard-otel/switchboard/app/postgres"
 )
-
-// planByIndex keeps every plan of the transaction on the primary keys. A plan that the server cached while
-// the table was small would scan all of it until the next analyze.
-const planByIndex = `SELECT set_config('enable_seqscan', 'off', true)`
 
 // stored finds the row of incoming span i by one probe of the primary key, whatever the server knew of the
 // table's size when it planned. While a todo holds few spans, reading all of them, or looking through the
 // other index, seems as cheap, and such a plan would stay when there are thousands: LIMIT keeps the probe from
 // becoming a join, and an order that only the primary key has, for a range of one, decides for that index.
+// The pool of ingest does not scan tables.
 const stored = `(
 	SELECT s.*, s.ctid AS place FROM todo_spans s
 	WHERE s.todo_id = $1 AND s.trace_id = i.trace_id AND s.span_id BETWEEN i.span_id AND i.span_id
@@ -53,35 +48,28 @@ ORDER BY i.nth`
 // are known. Like unsettled it takes no lock: what another request stores in the meantime, the write finds.
 func (s *Store) look(ctx context.Context, endpoint uuid.UUID, b *todoBatch) (isStored bool, learned [][]byte, err error) {
 	first := b.spans[0]
-	err = postgres.InBatch(ctx, s.pool, func(look *pgx.Batch) {
-		look.Queue(planByIndex)
-		look.Queue(isStoredSQL, b.todo, endpoint, first.TraceID[:], first.SpanID[:]).QueryRow(func(row pgx.Row) error {
-			return row.Scan(&isStored)
-		})
-		if len(b.learn) == 0 {
-			return
-		}
-		look.Queue(learnedSQL, endpoint, b.learn).Query(func(rows pgx.Rows) (err error) {
-			learned, err = pgx.CollectRows(rows, pgx.RowTo[[]byte])
-			return err
-		})
-	})
+	err = s.pool.QueryRow(ctx, isStoredSQL, b.todo, endpoint, first.TraceID[:], first.SpanID[:]).Scan(&isStored)
+	if err != nil || len(b.learn) == 0 {
+		return isStored, nil, err
+	}
+	rows, err := s.pool.Query(ctx, learnedSQL, endpoint, b.learn)
+	if err != nil {
+		return isStored, nil, err
+	}
+	learned, err = pgx.CollectRows(rows, pgx.RowTo[[]byte])
 	return isStored, learned, err
 }
 
 // unsettled returns the spans that are not stored as they are in the batch.
 func (s *Store) unsettled(ctx context.Context, endpoint uuid.UUID, b *todoBatch) (unsettled []*Span, err error) {
-	err = postgres.InBatch(ctx, s.pool, func(look *pgx.Batch) {
-		unsettled = nil
-		look.Queue(planByIndex)
-		look.Queue(unsettledSQL, b.columns(endpoint)...).Query(func(rows pgx.Rows) error {
-			var nth int
-			_, err := pgx.ForEachRow(rows, []any{&nth}, func() error {
-				unsettled = append(unsettled, b.spans[nth-1])
-				return nil
-			})
-			return err
-		})
+	rows, err := s.pool.Query(ctx, unsettledSQL, b.columns(endpoint)...)
+	if err != nil {
+		return nil, err
+	}
+	var nth int
+	_, err = pgx.ForEachRow(rows, []any{&nth}, func() error {
+		unsettled = append(unsettled, b.spans[nth-1])
+		return nil
 	})
 	return unsettled, err
 }

@@ -109,7 +109,6 @@ ON CONFLICT DO NOTHING`
 func (s *Store) writeFresh(ctx context.Context, endpoint uuid.UUID, b *todoBatch, limits caps) (done bool, err error) {
 	attempts, counts := b.tally()
 	err = postgres.InBatch(ctx, s.pool, func(write *pgx.Batch) {
-		write.Queue(planByIndex)
 		write.Queue(lockSQL, b.todo, endpoint)
 		arguments := append(b.columns(endpoint), limits.attempt, limits.todo, attempts, counts)
 		write.Queue(freshSQL, arguments...).QueryRow(func(row pgx.Row) error { return row.Scan(&done) })
@@ -121,7 +120,6 @@ func (s *Store) writeFresh(ctx context.Context, endpoint uuid.UUID, b *todoBatch
 // gone: then nothing was written. refused counts the spans beyond a cap.
 func (s *Store) write(ctx context.Context, endpoint uuid.UUID, b *todoBatch, limits caps) (inScope bool, refused int, err error) {
 	err = postgres.InBatch(ctx, s.pool, func(write *pgx.Batch) {
-		write.Queue(planByIndex)
 		write.Queue(lockSQL, b.todo, endpoint)
 		write.Queue(writeSQL, append(b.columns(endpoint), limits.attempt, limits.todo)...).QueryRow(func(row pgx.Row) error {
 			return row.Scan(&inScope, &refused)
