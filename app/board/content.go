@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/switchboard-otel/switchboard/app/intake"
 	"github.com/switchboard-otel/switchboard/app/spans"
 )
 
@@ -75,6 +76,28 @@ func link(artifact string) (href string, ok bool) {
 		return "", false
 	}
 	return u.String(), true
+}
+
+// bodyOf is a delivery's body as a page shows it: its JSON indented, else its text; of bytes that are no text, their
+// number.
+func bodyOf(e *intake.Event) document {
+	if doc := e.Document(); doc != nil {
+		return pretty(doc)
+	}
+	if !utf8.Valid(e.Body) || bytes.IndexByte(e.Body, 0) >= 0 {
+		return document{Text: "(" + size(len(e.Body)) + " that are no text)"}
+	}
+	return pretty(e.Body)
+}
+
+// headersOf lists the kept headers, sorted.
+func headersOf(headers map[string]string) []fact {
+	facts := make([]fact, 0, len(headers))
+	for name, value := range headers {
+		facts = append(facts, fact{name, value})
+	}
+	slices.SortFunc(facts, func(a, b fact) int { return strings.Compare(a.Name, b.Name) })
+	return facts
 }
 
 // shortLink names where an artifact's address leads: the host, or the last two steps of its path.

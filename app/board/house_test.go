@@ -19,6 +19,7 @@ import (
 
 	"github.com/switchboard-otel/switchboard/app/feed"
 	"github.com/switchboard-otel/switchboard/app/identity"
+	"github.com/switchboard-otel/switchboard/app/intake"
 	"github.com/switchboard-otel/switchboard/app/postgres/postgrestest"
 	"github.com/switchboard-otel/switchboard/app/queue"
 	"github.com/switchboard-otel/switchboard/app/settings"
@@ -33,6 +34,7 @@ type house struct {
 	identity *identity.Store
 	queue    *queue.Store
 	spans    *spans.Store
+	intake   *intake.Store
 	board    *board
 	server   *httptest.Server
 	owner    *identity.Human
@@ -45,11 +47,12 @@ func newHouse(t testing.TB) *house {
 	reader := settings.NewReader(db.Pool, log)
 	h := &house{t: t, db: db, queue: queue.NewStore(db.Pool, reader), spans: spans.NewStore(db.Pool, reader)}
 	h.identity = identity.NewStore(db.Pool, h.queue)
+	h.intake = intake.NewStore(intake.Config{Pool: db.Pool, Queue: h.queue, Settings: reader})
 
 	h.server = httptest.NewUnstartedServer(nil)
 	h.server.Start()
 	t.Cleanup(h.server.Close)
-	b, err := newBoard(Config{Identity: h.identity, Queue: h.queue, Spans: h.spans, Feed: feed.NewStore(db.Pool), Settings: reader,
+	b, err := newBoard(Config{Identity: h.identity, Queue: h.queue, Spans: h.spans, Intake: h.intake, Feed: feed.NewStore(db.Pool), Settings: reader,
 		BaseURL: h.server.URL, Version: "test", LocalLogin: true, Log: log,
 		Health: func(ctx context.Context) (time.Duration, error) { return 3 * time.Millisecond, db.Pool.Ping(ctx) }})
 	if err != nil {

@@ -1,13 +1,17 @@
 package board
 
 import (
+	"context"
 	"fmt"
 	"hash/fnv"
 	"net/http"
 	"net/url"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/switchboard-otel/switchboard/app/identity"
+	"github.com/switchboard-otel/switchboard/app/intake"
 	"github.com/switchboard-otel/switchboard/app/queue"
 )
 
@@ -15,6 +19,7 @@ import (
 type lanesView struct {
 	Now       time.Time
 	Lanes     *queue.Lanes
+	Received  []received // today's deliveries, newest first
 	Me, Form  string
 	Viewer    string
 	Queue     string // the filter
@@ -34,7 +39,7 @@ func (b *board) showLanes(w http.ResponseWriter, r *http.Request, v viewer) erro
 	if err != nil {
 		return err
 	}
-	s.Stream = streamAddress(topicBoard, stamps{"b": lanesStamp(view.Lanes), "f": head}.String(), view.values())
+	s.Stream = streamAddress(topicBoard, stamps{partLanes: lanesStamp(view.Lanes, view.newest()), partFeed: head}.String(), view.values())
 	return b.render(w, r, http.StatusOK, lanesPage(s, view))
 }
 
@@ -52,7 +57,63 @@ func (b *board) lanesView(r *http.Request, v viewer, q url.Values) (*lanesView, 
 		}
 	}
 	view.Now = b.now()
-	return view, nil
+	view.Received, err = b.received(r.Context(), v.human.ID, view.Now)
+	return view, err
+}
+
+// received is a delivery of today, and the todo that came of it.
+type received struct {
+	intake.EventRow
+	Todo *queue.Row // nil: it was dropped, or its todo was pruned
+}
+
+// mostReceived is how many deliveries the Board shows.
+const mostReceived = 20
+
+// received reads what was delivered since midnight UTC. The filters of the Board are about todos; a delivery may
+// have none.
+func (b *board) received(ctx context.Context, human uuid.UUID, now time.Time) ([]received, error) {
+	most := mostReceived
+	rows, _, err := b.Intake.Events(ctx, intake.OfHuman(human), intake.EventFilter{Limit: &most})
+	if err != nil {
+		return nil, err
+	}
+	var today []received
+	var ids []uuid.UUID
+	for _, e := range rows {
+		if sameDay(e.ReceivedAt, now) {
+			today, ids = append(today, received{EventRow: e}), append(ids, e.ID.UUID())
+		}
+	}
+	if len(today) == 0 {
+		return nil, nil
+	}
+	todos, err := b.Queue.OfEvents(ctx, human, ids)
+	for i := range today {
+		if todo, ok := todos[today[i].ID.UUID()]; ok {
+			today[i].Todo = &todo
+		}
+	}
+	return today, err
+}
+
+// became says what became of a delivery.
+func (e received) became() mark {
+	if e.Todo == nil {
+		return dispositionMark(e.Disposition)
+	}
+	if e.Disposition == intake.Faulted && e.Todo.Queue == queue.Quarantine && e.Todo.State == queue.StatePending {
+		return mark{"retry", "l-retry", "held in quarantine"}
+	}
+	return stateMark(e.Todo)
+}
+
+// newest names the newest delivery of today.
+func (v *lanesView) newest() string {
+	if len(v.Received) == 0 {
+		return ""
+	}
+	return v.Received[0].ID.String()
 }
 
 func (v *lanesView) values() url.Values {
@@ -74,9 +135,10 @@ func (v *lanesView) address() string {
 	return "/"
 }
 
-// lanesStamp changes when the Board looks different.
-func lanesStamp(l *queue.Lanes) string {
+// lanesStamp changes when the Board looks different. newest is the newest delivery.
+func lanesStamp(l *queue.Lanes, newest string) string {
 	h := fnv.New64a()
+	fmt.Fprintln(h, newest)
 	for _, lane := range []queue.Lane{l.Ready, l.Held, l.Finished} {
 		fmt.Fprintln(h, lane.Total)
 		for i := range lane.Rows {
@@ -84,7 +146,7 @@ func lanesStamp(l *queue.Lanes) string {
 			fmt.Fprintln(h, r.ID, r.State, r.UpdatedAt.UnixMicro(), r.Spans)
 		}
 	}
-	fmt.Fprintln(h, l.DeadLetters, l.Questions, l.At.UTC().Format(time.DateOnly))
+	fmt.Fprintln(h, l.DeadLetters, l.Questions, l.Quarantined, l.At.UTC().Format(time.DateOnly))
 	return fmt.Sprintf("%x", h.Sum64())
 }
 
@@ -137,6 +199,14 @@ func capped(n int) string {
 func boundedCount(n int) string {
 	if n >= 1000 {
 		return "1,000+"
+	}
+	return fmt.Sprint(n)
+}
+
+// receivedCount is how many deliveries of today are shown; when the lane is full, there may be more.
+func receivedCount(n int) string {
+	if n >= mostReceived {
+		return fmt.Sprintf("%d+", n)
 	}
 	return fmt.Sprint(n)
 }

@@ -109,7 +109,7 @@ func TestPages_WorkWithoutScript(t *testing.T) {
 			t.Errorf("%q", want)
 		}
 	}
-	b.do(chromedp.Click("#a3 tbody tr summary"), chromedp.WaitVisible("#a3 .wf-attrs dl"))
+	b.do(chromedp.Focus("#a3 tbody tr summary"), chromedp.KeyEvent(kb.Enter), chromedp.WaitVisible("#a3 tbody details[open] dl"))
 	b.do(chromedp.Click("#a3 .f-reason"), chromedp.WaitNotVisible(`#a3 tr[data-cat="reason"]`), chromedp.WaitVisible(`#a3 tr[data-cat="tool"]`))
 	b.do(chromedp.Click("#a3 .f-err"), chromedp.WaitNotVisible(`#a3 tr[data-cat="read"]`), chromedp.WaitVisible(`#a3 tr.is-error`))
 	b.do(chromedp.Click(".menu summary"), chromedp.Click(`form[action="/logout"] button`), chromedp.WaitVisible("body.door"))

@@ -136,12 +136,11 @@ func (b *board) settleHeld(w http.ResponseWriter, r *http.Request, v viewer, do 
 
 // held counts what waits in quarantine, up to a hundred. A page is worth showing without its count.
 func (b *board) held(ctx context.Context, human uuid.UUID) int {
-	rows, _, err := b.Queue.HumanTodos(ctx, human,
-		queue.HumanFilter{Queue: queue.Quarantine, State: queue.StatePending, Limit: 100})
+	n, err := b.Queue.Quarantined(ctx, human)
 	if err != nil {
 		b.Log.Debug("what waits in quarantine could not be counted", postgres.Field(err))
 	}
-	return len(rows)
+	return n
 }
 
 // heldWords say how many deliveries wait.

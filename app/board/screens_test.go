@@ -11,7 +11,7 @@ import (
 // gallery is a Board with something on every page.
 type gallery struct {
 	*house
-	relay, live, nasty uuid.UUID
+	relay, live, nasty, sent uuid.UUID
 }
 
 func newGallery(t testing.TB) *gallery {
@@ -20,6 +20,7 @@ func newGallery(t testing.TB) *gallery {
 	ep, docs := h.vend(h.owner, "bugfix", "lane-s", "lane-m"), h.vend(h.owner, "docs", "docs")
 	g := &gallery{house: h}
 	g.relay = h.relay(ep)
+	g.sent = h.delivered(ep, `{"title":"Same body with another delivery id","size":"m","issue":{"number":1204,"labels":["bug"]}}`)
 	g.live = h.variety(ep, docs)
 	g.nasty = h.hostile(h.vend(h.owner, "hostile", "h"))
 	return g
@@ -37,7 +38,7 @@ func (g *gallery) visits(me, newcomer *browserless) map[string]visit {
 		"login": {"/login", nil}, "empty": {"/todos", newcomer}, "missing": {"/todos/td_x", me},
 		"board": {"/", me}, "activity": {"/activity", me}, "endpoints": {"/endpoints", me}, "vend": {"/endpoints/vend", me},
 		"settings": {"/settings", me}, "board-empty": {"/", newcomer}, "activity-empty": {"/activity", newcomer}, "endpoints-empty": {"/endpoints", newcomer},
-		"todos": {"/todos", me}, "todo": {todoPath(g.relay), me}, "todo-live": {todoPath(g.live), me}, "todo-hostile": {todoPath(g.nasty), me},
+		"todos": {"/todos", me}, "todo": {todoPath(g.relay), me}, "todo-live": {todoPath(g.live), me}, "todo-sent": {todoPath(g.sent), me}, "todo-hostile": {todoPath(g.nasty), me},
 	}
 }
 

@@ -1,13 +1,18 @@
 package board
 
 import (
+	"net/http"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/switchboard-otel/switchboard/app/identity"
+	"github.com/switchboard-otel/switchboard/app/intake"
 	"github.com/switchboard-otel/switchboard/app/queue"
+	"github.com/switchboard-otel/switchboard/app/routing"
 	"github.com/switchboard-otel/switchboard/app/spans"
+	"github.com/switchboard-otel/switchboard/app/webhook"
 )
 
 // relay is a todo whose first worker died, whose second failed and whose third succeeded. It takes the
@@ -144,4 +149,22 @@ func (h *house) live(ep *identity.Endpoint, id uuid.UUID) *claim {
 	c.note("two tests fail as expected, the hash includes X-Delivery-Id")
 	h.later(100 * time.Second)
 	return c
+}
+
+// delivered is a todo that came in through a webhook: verified by its address, routed by a rule as a work order.
+func (h *house) delivered(ep *identity.Endpoint, body string) uuid.UUID {
+	h.t.Helper()
+	shown := must(h.intake.Create(h.t.Context(), ep, intake.CreateParams{Source: webhook.Generic, TargetQueue: ep.Queues[0]}))(h.t)
+	yes := true
+	must(h.intake.SetRules(h.t.Context(), intake.OfHuman(h.owner.ID), shown.ID.UUID(), intake.RuleChange{Rules: []routing.Rule{
+		{ID: "r_01", Name: "docs-only", Expr: `.payload.docs == true`, Action: routing.Action{Drop: true}},
+		{ID: "r_02", Name: "handoff-lane-m", Expr: `.payload.size == "m"`, Action: routing.Action{Queue: ep.Queues[0], WorkOrder: &yes}},
+	}}))(h.t)
+	target := must(h.intake.Resolve(h.t.Context(), shown.URL[strings.LastIndex(shown.URL, "/")+1:]))(h.t)
+	header := http.Header{"Content-Type": {"application/json"}, "X-Delivery-Id": {"7c1e04b2"}, "User-Agent": {"northlake-events/2"}}
+	receipt := must(h.intake.Deliver(h.t.Context(), target, intake.Delivery{Header: header, Body: []byte(body), SourceIP: "203.0.113.77"}))(h.t)
+	if len(receipt.Todos) != 1 {
+		h.t.Fatalf("the delivery made %d todos", len(receipt.Todos))
+	}
+	return receipt.Todos[0].ID.UUID()
 }

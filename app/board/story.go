@@ -127,6 +127,14 @@ func spanName(s *spans.Span) string {
 // tellsTool reports whether a row must say its tool because the span's name does not.
 func tellsTool(s *spans.Span) bool { return s.Tool != "" && !strings.Contains(s.Name, s.Tool) }
 
+// workOrderWords goes on after a queue where a rule told the agent why it made the todo.
+func workOrderWords(r trail.Route) string {
+	if r.WorkOrder {
+		return ", as a work order"
+	}
+	return ""
+}
+
 // tellsModel is the model of a model's call whose name does not say it; empty for every other span.
 func tellsModel(s *spans.Span) string {
 	if model := trail.ModelOf(s); !strings.Contains(s.Name, model) {

@@ -74,11 +74,16 @@ func (b *board) lanesVersion(ctx context.Context, human uuid.UUID, filter string
 	if err != nil {
 		return "", err
 	}
+	deliveries, err := b.received(ctx, human, b.now())
+	if err != nil {
+		return "", err
+	}
+	newest := (&lanesView{Received: deliveries}).newest()
 	f := queue.LaneFilter{Queue: q.Get("queue")}
 	if slug := q.Get("endpoint"); slug != "" {
 		e, err := b.Identity.Endpoint(ctx, human, slug)
 		if errors.Is(err, fault.ErrEndpointNotFound) {
-			return lanesStamp(&queue.Lanes{}), nil
+			return lanesStamp(&queue.Lanes{}, newest), nil
 		}
 		if err != nil {
 			return "", err
@@ -89,7 +94,7 @@ func (b *board) lanesVersion(ctx context.Context, human uuid.UUID, filter string
 	if err != nil {
 		return "", err
 	}
-	return lanesStamp(lanes), nil
+	return lanesStamp(lanes, newest), nil
 }
 
 // todoGone makes the one answer of it, whatever a topic's todo is missing for.

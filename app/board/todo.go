@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/switchboard-otel/switchboard/app/fault"
+	"github.com/switchboard-otel/switchboard/app/intake"
 	"github.com/switchboard-otel/switchboard/app/live"
 	"github.com/switchboard-otel/switchboard/app/queue"
 	"github.com/switchboard-otel/switchboard/app/settings"
@@ -38,6 +39,7 @@ type todoView struct {
 	Todo     *queue.HumanDetail
 	Last     *queue.Attempt // the most recent that has ended
 	Open     *queue.Attempt // the one that has not
+	Event    *intake.Event  // that it came from; nil: none
 	Timeline trail.Timeline
 	Traces   []trace
 	Spans    map[int]spans.Count // by attempt; 0: without one
@@ -171,7 +173,11 @@ func (b *board) newTodoView(v viewer, todo *queue.HumanDetail) *todoView {
 func (b *board) fill(ctx context.Context, view *todoView, human uuid.UUID, only []int) error {
 	limits := b.Settings.Values(ctx)
 	todo := view.Todo
-	view.Timeline = trail.Merge(&todo.Detail, todo.Activity, limits[settings.TimelineMaxEntries], view.Look.Older)
+	var err error
+	if view.Event, err = b.Intake.EventOfTodo(ctx, human, todo.ID.UUID()); err != nil {
+		return err
+	}
+	view.Timeline = trail.MergeWith(view.Event, &todo.Detail, todo.Activity, limits[settings.TimelineMaxEntries], view.Look.Older)
 	counts, err := b.Spans.Counts(ctx, human, todo.ID.UUID())
 	if err != nil {
 		return err

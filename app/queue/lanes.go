@@ -44,7 +44,7 @@ type Lanes struct {
 	Held     Lane // claimed now, or waiting for an answer, the lease that ends first leading
 	Finished Lane // ended since midnight UTC, newest first
 
-	DeadLetters, Questions int // of any age, at most mostCounted
+	DeadLetters, Questions, Quarantined int // of any age, at most mostCounted
 
 	At time.Time // the database's clock
 }
@@ -78,7 +78,8 @@ const (
 	laneFilter = ` AND ($2 = '' OR t.queue = $2) AND ($3::uuid IS NULL OR t.endpoint_id = $3)`
 
 	pendingLane = `FROM endpoints p JOIN todos t ON t.endpoint_id = p.id AND t.state = 'pending'
-		WHERE p.human_id = $1` + laneFilter
+		WHERE p.human_id = $1 AND t.queue <> 'quarantine'` + laneFilter
+	quarantineLane = `FROM todos t WHERE t.human_id = $1 AND t.queue = 'quarantine' AND t.state = 'pending'` + laneFilter
 	claimedLane = `FROM endpoints p JOIN todos t ON t.endpoint_id = p.id AND t.state = 'claimed'
 		WHERE p.human_id = $1` + laneFilter
 	retryLane = `FROM todos t WHERE t.human_id = $1 AND t.state IN ('failed', 'input-required', 'auth-required')
@@ -145,6 +146,7 @@ func (s *Store) Lanes(ctx context.Context, human uuid.UUID, f LaneFilter) (*Lane
 		count(&l.Finished.Total, `SELECT count(*) FROM (SELECT `+finishedLane+` LIMIT $5) counted`, today, mostCounted)
 		count(&l.DeadLetters, laneCountSQL(deadLane), mostCounted)
 		count(&l.Questions, laneCountSQL(questionLane), mostCounted)
+		count(&l.Quarantined, laneCountSQL(quarantineLane), mostCounted)
 		return tx.SendBatch(ctx, &b).Close()
 	})
 	if err != nil {
@@ -156,6 +158,32 @@ func (s *Store) Lanes(ctx context.Context, human uuid.UUID, f LaneFilter) (*Lane
 func scanLaneRow(row pgx.CollectableRow) (r LaneRow, err error) {
 	return r, row.Scan(append(r.Row.fields(), &r.EndpointID, &r.EndpointSlug, &r.AgentName, &r.AttemptsTotal, &r.UpdatedAt,
 		&r.Claimant, &r.LastOutcome, &r.LastSummary, &r.LastDied, &r.ClaimerKind, &r.Note, &r.Spans)...)
+}
+
+// Quarantined counts the deliveries of a human that wait in quarantine, at most a thousand.
+func (s *Store) Quarantined(ctx context.Context, human uuid.UUID) (n int, err error) {
+	err = s.pool.QueryRow(ctx, laneCountSQL(quarantineLane), human, "", nil, mostCounted).Scan(&n)
+	return n, err
+}
+
+// OfEvents returns the todos that came from events of a human, by event. An event may have none.
+func (s *Store) OfEvents(ctx context.Context, human uuid.UUID, events []uuid.UUID) (map[uuid.UUID]Row, error) {
+	rows, err := s.pool.Query(ctx, `
+		SELECT `+rowColumns+`, t.event_id FROM todos t WHERE t.human_id = $1 AND t.event_id = ANY($2)`, human, events)
+	if err != nil {
+		return nil, err
+	}
+	all := map[uuid.UUID]Row{}
+	for rows.Next() {
+		var r Row
+		var event uuid.UUID
+		if err := rows.Scan(append(r.fields(), &event)...); err != nil {
+			rows.Close()
+			return nil, err
+		}
+		all[event] = r
+	}
+	return all, rows.Err()
 }
 
 // Pulse is how far a todo's trail has come. Two equal pulses mean that nothing was added: every transition
