@@ -10,6 +10,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.opentelemetry.io/collector/pdata/pcommon"
+
+	"github.com/switchboard-otel/switchboard/extension/switchboardextension"
 )
 
 // withCaps is a running collector whose owner is signed in, with a todo that is claimed.
@@ -163,5 +165,14 @@ func TestREQ20_MetricsCountByResultCodeAndKindAndNameNobody(t *testing.T) {
 				t.Errorf("%s has the label %s", line, label)
 			}
 		}
+	}
+}
+
+// The spec's section on rate limits; testdata/otlp/req-24-429.txt and decision-01-*.txt show where they are looked at.
+func TestRateLimit_OfTheReceiverIsTwentyASecondAndFortyAtOnce(t *testing.T) {
+	t.Parallel()
+	got := switchboardextension.NewFactory().CreateDefaultConfig().(*switchboardextension.Config).RateLimits.OTLP
+	if want := (switchboardextension.RateLimit{PerSecond: 20, Burst: 40}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
