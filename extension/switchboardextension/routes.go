@@ -66,26 +66,6 @@ func (s *switchboard) routes() (http.Handler, error) {
 	}), nil
 }
 
-// serveOTLP hands a request to the receiver. While the pipelines start or stop there is none, and an
-// exporter should come again; when they run without one, this process takes no spans.
-func (s *switchboard) serveOTLP(w http.ResponseWriter, r *http.Request, path string) {
-	if h := s.mounts.find(path); h != nil {
-		h.ServeHTTP(w, r)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.Header().Set("Cache-Control", "no-store")
-	if s.ready.Load() {
-		w.WriteHeader(http.StatusNotFound)
-		_, _ = fmt.Fprint(w, `{"code":5,"message":"this process takes no spans: no pipeline has the switchboard receiver"}`)
-		return
-	}
-	w.Header().Set("Retry-After", "1")
-	w.WriteHeader(http.StatusServiceUnavailable)
-	_, _ = fmt.Fprint(w, `{"code":14,"message":"the pipelines are starting or stopping; send it again"}`)
-}
-
 // health asks the database for a sign of life and says how long that took.
 func (s *switchboard) health(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
