@@ -44,7 +44,7 @@ var queueVerbs = []verb{
 			"cursor":      kind("string", "next_cursor of the page before."),
 		}),
 		output: object(schema{
-			"todos":       listOf(object(rowProperties), ""),
+			"todos":       listOf(object(rowProperties), "A page of them."),
 			"next_cursor": nullable("string", "null on the last page."),
 		}, "todos", "next_cursor"),
 		readOnly: true,
@@ -58,9 +58,9 @@ var queueVerbs = []verb{
 		}), "id"),
 		output: object(join(todoProperties, schema{
 			"result":          anything("What complete or fail stored last."),
-			"attempts":        listOf(attemptSchema, ""),
-			"attempts_total":  kind("integer", ""),
-			"attempts_pruned": kind("integer", ""),
+			"attempts":        listOf(attemptSchema, "Newest first, the open one included."),
+			"attempts_total":  kind("integer", "How many there ever were."),
+			"attempts_pruned": kind("integer", "How many of them are no longer kept."),
 		}), "id", "attempts"),
 		readOnly: true,
 		run:      getTodo,
@@ -79,7 +79,7 @@ var queueVerbs = []verb{
 			"queue":        kind("string", "Only from this queue."),
 			"wait_seconds": whole("Wait this long for a todo before answering empty. Default 0.", 0, 30),
 		})),
-		output: object(join(claimProperties, schema{"empty": kind("boolean", "Nothing is ready."), "todo": object(todoProperties)}), "empty"),
+		output: object(join(claimProperties, schema{"empty": kind("boolean", "Nothing is ready."), "todo": described(object(todoProperties), "What was claimed; absent when nothing was.")}), "empty"),
 		run:    claimNext,
 	},
 	{

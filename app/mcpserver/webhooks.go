@@ -23,25 +23,25 @@ var (
 			"id":   kind("string", "Unique in the set: letters, digits, _, - and ."),
 			"name": kind("string", "For people."),
 			"expr": kind("string", "A jq filter over the event; it matches when its first output is neither false nor null. It sees .source, .kind, .webhook_id, .trust_mode, .verified, .content_type, .size, .headers, .payload and $params."),
-			"action": object(schema{
+			"action": described(object(schema{
 				"queue":      kind("string", "One of the queues that webhooks of this endpoint may use."),
 				"work_order": kind("boolean", "Write on the todo why a rule made it."),
 				"drop":       kind("boolean", "Make no todo."),
-			}),
+			}), "What becomes of what it matches: a queue, or drop."),
 		}, "id", "expr", "action"), "At most 32, tried in order; the first match wins."),
 		"default": anything("What happens when no rule matches: an action, or null for the webhook's target queue."),
 		"params":  anything("Any JSON of at most 16 KiB, bound as $params. Absent keeps what is saved; null clears it."),
 	}
 	webhookProperties = schema{
 		"id":               kind("string", "wh_..."),
-		"endpoint":         kind("string", ""),
+		"endpoint":         kind("string", "Its endpoint's slug."),
 		"source_type":      kind("string", "github, gitea, stripe, slack, standard or generic."),
 		"trust_mode":       kind("string", "signed, or token: the unguessable address."),
 		"target_queue":     kind("string", "Where deliveries go that no rule sends elsewhere."),
 		"rules_version":    kind("integer", "0: no rules were ever saved."),
-		"created_at":       kind("string", ""),
+		"created_at":       kind("string", "RFC 3339 UTC, as the other times."),
 		"overlap_until":    nullable("string", "How long what the last rotation replaced still counts."),
-		"last_received_at": nullable("string", ""),
+		"last_received_at": nullable("string", "When the latest delivery came."),
 	}
 	shownProperties = join(webhookProperties, schema{
 		"url":    kind("string", "The address to deliver to; a secret, shown this once."),
@@ -49,28 +49,28 @@ var (
 	})
 	eventProperties = schema{
 		"id":            kind("string", "ev_..."),
-		"webhook_id":    kind("string", ""),
-		"source":        kind("string", ""),
+		"webhook_id":    kind("string", "The webhook it came through, wh_..."),
+		"source":        kind("string", "The webhook's source type."),
 		"family":        kind("string", "webhook."),
 		"event_type":    nullable("string", "Such as issues.opened."),
-		"title":         kind("string", ""),
+		"title":         kind("string", "What the delivery is about, in one line."),
 		"external_id":   kind("string", "The producer's name for the delivery."),
-		"trust_mode":    kind("string", ""),
-		"verified":      kind("boolean", ""),
+		"trust_mode":    kind("string", "signed, token (the unguessable address), or operator (its human ran it again)."),
+		"verified":      kind("boolean", "It passed its webhook's check."),
 		"verify_detail": kind("string", "What was checked."),
-		"content_type":  kind("string", ""),
+		"content_type":  kind("string", "As it was sent."),
 		"payload_size":  kind("integer", "Bytes."),
-		"received_at":   kind("string", ""),
+		"received_at":   kind("string", "RFC 3339 UTC."),
 		"disposition":   kind("string", "routed, dropped or faulted."),
 		"routing_trace": anything("Which rules were evaluated, and which one decided."),
 	}
 	rulesProperties = schema{
-		"webhook_id":   kind("string", ""),
+		"webhook_id":   kind("string", "wh_..."),
 		"version":      kind("integer", "Grows by one with each save."),
-		"target_queue": kind("string", ""),
-		"rules":        listOf(anything(""), ""),
+		"target_queue": kind("string", "Where deliveries go that no rule sends elsewhere."),
+		"rules":        listOf(anything("A rule, as it was saved."), "In the order in which they are tried."),
 		"default":      anything("null: the target queue."),
-		"params":       anything(""),
+		"params":       anything("What $params is, or null."),
 	}
 )
 
@@ -90,7 +90,7 @@ var webhookVerbs = []verb{
 		name:        identity.VerbListWebhooks,
 		description: "List this endpoint's webhooks, newest first. Neither addresses nor secrets are shown.",
 		input:       object(schema{}),
-		output:      object(schema{"webhooks": listOf(object(webhookProperties), "")}, "webhooks"),
+		output:      object(schema{"webhooks": listOf(object(webhookProperties), "All of them.")}, "webhooks"),
 		readOnly:    true,
 		run:         listWebhooks,
 	},
@@ -109,7 +109,7 @@ var webhookVerbs = []verb{
 		name:        identity.VerbDeleteWebhook,
 		description: "Delete a webhook: its address is unknown from now on. Its events and todos stay.",
 		input:       object(webhookArgument, "webhook_id"),
-		output:      object(schema{"deleted": kind("boolean", "")}, "deleted"),
+		output:      object(schema{"deleted": kind("boolean", "true.")}, "deleted"),
 		run:         deleteWebhook,
 	},
 	{
@@ -139,8 +139,8 @@ var webhookVerbs = []verb{
 		}), "webhook_id"),
 		output: object(schema{
 			"disposition":   kind("string", "routed, dropped or faulted."),
-			"queue":         nullable("string", ""),
-			"work_order":    kind("boolean", ""),
+			"queue":         nullable("string", "Where the todo would be, or null."),
+			"work_order":    kind("boolean", "The todo would say why a rule made it."),
 			"routing_trace": anything("Which rules were evaluated, and which one decided."),
 		}, "disposition"),
 		readOnly: true,
@@ -156,7 +156,7 @@ var webhookVerbs = []verb{
 			"cursor":      kind("string", "next_cursor of the page before."),
 		}),
 		output: object(schema{
-			"events":      listOf(object(eventProperties), ""),
+			"events":      listOf(object(eventProperties), "A page of them."),
 			"next_cursor": nullable("string", "null on the last page."),
 		}, "events", "next_cursor"),
 		readOnly: true,
@@ -167,7 +167,7 @@ var webhookVerbs = []verb{
 		description: "Show one delivery in full: headers without secrets, and the payload as it came." + deliveredData,
 		input:       object(schema{"event_id": kind("string", "The event's id, ev_...")}, "event_id"),
 		output: object(join(eventProperties, schema{
-			"headers":        kind("object", ""),
+			"headers":        kind("object", "Names in lower case; secrets are [REDACTED]."),
 			"payload":        anything("null when the body carries no JSON."),
 			"payload_text":   kind("string", "The body, when it is text and no JSON."),
 			"payload_base64": kind("string", "The body, when it is neither."),
@@ -287,4 +287,3 @@ func getWebhookEvent(ctx context.Context, s *server, c *call) (any, error) {
 	}
 	return s.Intake.Event(ctx, c.scope(), id)
 }
-

@@ -45,16 +45,26 @@ func TestVerbs_ThePageIsWhatTheToolSchemasSay(t *testing.T) {
 	}
 }
 
-// A client reads of every argument what it is for, and the page with it.
+// A client reads of every argument what it is for, and of every field of an answer what it says, and the page with it.
 func TestVerbs_EveryArgumentSaysWhatItIsFor(t *testing.T) {
 	for _, tool := range mcpserver.Tools() {
 		if tool.Description == "" {
 			t.Errorf("%s has no description", tool.Name)
 		}
-		for name, argument := range schemaOf(t, tool.InputSchema).Properties {
-			if argument.Description == "" {
-				t.Errorf("%s: the argument %s has no description", tool.Name, name)
-			}
+		wantDescribed(t, tool.Name+": the argument", schemaOf(t, tool.InputSchema))
+		wantDescribed(t, tool.Name+": the answer's", schemaOf(t, tool.OutputSchema))
+	}
+}
+
+func wantDescribed(t *testing.T, where string, of schema) {
+	t.Helper()
+	for name, p := range of.Properties {
+		if strings.Trim(p.Description, " .") == "" {
+			t.Errorf("%s %s has no description", where, name)
+		}
+		wantDescribed(t, where+" "+name+".", p)
+		if p.Items != nil {
+			wantDescribed(t, where+" "+name+"[].", *p.Items)
 		}
 	}
 }
