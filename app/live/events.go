@@ -30,11 +30,14 @@ func NewEvents(w http.ResponseWriter) *Events {
 	return &Events{w, http.NewResponseController(w)}
 }
 
-// Send writes one event with the version that its reader will show. An event without data tells the version
-// alone.
+// Send writes one event with the version that its reader will show, if there is one. An event without data tells
+// the version alone.
 func (e *Events) Send(event, version, data string) error {
 	var b bytes.Buffer
-	b.WriteString("event: " + event + "\nid: " + version + "\n")
+	b.WriteString("event: " + event + "\n")
+	if version != "" {
+		b.WriteString("id: " + version + "\n")
+	}
 	for line := range strings.SplitSeq(strings.ReplaceAll(data, "\r", ""), "\n") {
 		b.WriteString("data: " + line + "\n")
 	}

@@ -1,5 +1,6 @@
 // Package mcpserver offers the drain verbs as MCP tools on /mcp/{endpoint}, over streamable HTTP. Every
-// call stands on its own: it is served by its bearer, on any replica, whatever session id it carries.
+// call stands on its own: it is served by its bearer, on any replica, whatever session id it carries. A stream,
+// which a client opens with GET, is where the doorbell rings.
 package mcpserver
 
 import (
@@ -23,6 +24,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/switchboard-otel/switchboard/app/arguments"
+	"github.com/switchboard-otel/switchboard/app/doorbell"
 	"github.com/switchboard-otel/switchboard/app/fault"
 	"github.com/switchboard-otel/switchboard/app/identity"
 	"github.com/switchboard-otel/switchboard/app/intake"
@@ -41,6 +43,7 @@ type Config struct {
 	Identity *identity.Store
 	Queue    *queue.Store
 	Intake   *intake.Store
+	Bell     *doorbell.Bell
 	BaseURL  string // without a slash at its end
 	Version  string
 	Log      *zap.Logger
@@ -59,7 +62,8 @@ type server struct {
 func New(cfg Config) http.Handler {
 	s := &server{Config: cfg, origin: http.NewCrossOriginProtection()}
 	tools := mcp.NewServer(&mcp.Implementation{Name: "switchboard", Title: "Switchboard", Version: cfg.Version},
-		&mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{},
+		&mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{
+			Tools: &mcp.ToolCapabilities{ListChanged: true}, Experimental: map[string]any{"claude/channel": map[string]any{}}},
 			// What is listed depends on who asks.
 			SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" }})
 	for i, tool := range Tools() {
@@ -119,12 +123,26 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 		tooMany(w, after)
 		return
 	}
-	if r.Method != http.MethodPost && r.Header.Get("Mcp-Session-Id") != "" {
-		http.Error(w, "this server keeps no sessions: every POST stands on its own", http.StatusNotFound)
+	switch r.Method {
+	case http.MethodGet:
+		s.listen(w, r, endpoint, nil)
+		return
+	case http.MethodDelete:
+		s.endSession(w, r, endpoint)
 		return
 	}
-	if s.batched(w, r) {
+	call, ok := s.read(w, r)
+	if !ok {
 		return
+	}
+	switch call.Method {
+	case "initialize":
+		startSession(w)
+	case "subscriptions/listen":
+		if len(call.ID) > 0 {
+			s.listen(w, r, endpoint, &call)
+			return
+		}
 	}
 	// Real clients send every Accept there is; the answer is JSON in any case.
 	r.Header.Set("Accept", "application/json, text/event-stream")
@@ -134,24 +152,28 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	}, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(s.mcp).ServeHTTP(quiet{w}, r)
 }
 
-// batched refuses several calls in one body, and reads the body to know. A batch would pass the limiter as one
-// call, and its answers would add up to more than a call may ask for.
-func (s *server) batched(w http.ResponseWriter, r *http.Request) bool {
+// read reads a call. It returns false when it has refused it. Several calls in one body are refused: a batch would
+// pass the limiter as one call, and its answers would add up to more than a call may ask for. What is no call is
+// left to the protocol's own answers.
+func (s *server) read(w http.ResponseWriter, r *http.Request) (call envelope, ok bool) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
 		http.Error(w, "a call may hold 1 MiB", http.StatusRequestEntityTooLarge)
-		return true
+		return call, false
 	case err != nil:
 		http.Error(w, "the body ended early", http.StatusBadRequest)
-		return true
+		return call, false
 	case bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")):
 		http.Error(w, "batches are not served: send one message in one request", http.StatusBadRequest)
-		return true
+		return call, false
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	return false
+	if json.Unmarshal(body, &call) != nil {
+		call = envelope{}
+	}
+	return call, true
 }
 
 // foreign reports whether another site's page sends this. The check lets safe methods pass; here nothing is

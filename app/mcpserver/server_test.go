@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/zap"
 
+	"github.com/switchboard-otel/switchboard/app/doorbell"
 	"github.com/switchboard-otel/switchboard/app/identity"
 	"github.com/switchboard-otel/switchboard/app/mcpserver"
 	"github.com/switchboard-otel/switchboard/app/postgres/postgrestest"
@@ -29,6 +30,7 @@ type bundle struct {
 	url      string
 	identity *identity.Store
 	queue    *queue.Store
+	bell     *doorbell.Bell
 	human    *identity.Human
 	vended   *identity.Vended
 }
@@ -39,10 +41,11 @@ func setup(t *testing.T, change ...func(*mcpserver.Config)) *bundle {
 	db := postgrestest.New(t)
 	b := &bundle{DB: db, queue: queue.NewStore(db.Pool, settings.NewReader(db.Pool, zap.NewNop()))}
 	b.identity = identity.NewStore(db.Pool, b.queue)
+	b.bell = doorbell.New(b.queue, b.identity, zap.NewNop())
 	srv := httptest.NewUnstartedServer(nil)
 	b.url = "http://" + srv.Listener.Addr().String()
 	cfg := mcpserver.Config{
-		Identity: b.identity, Queue: b.queue, BaseURL: b.url, Version: "1.2.3", Log: zap.NewNop(),
+		Identity: b.identity, Queue: b.queue, Bell: b.bell, BaseURL: b.url, Version: "1.2.3", Log: zap.NewNop(),
 		PreAuth: ratelimit.New(1000, 1000), PerEndpoint: ratelimit.New(1000, 1000),
 		ClientAddress: func(r *http.Request) string { return r.RemoteAddr },
 	}
@@ -52,6 +55,7 @@ func setup(t *testing.T, change ...func(*mcpserver.Config)) *bundle {
 	srv.Config.Handler = mcpserver.New(cfg)
 	srv.Start()
 	t.Cleanup(srv.Close)
+	t.Cleanup(b.bell.Close) // before the server, which waits for open streams
 	var err error
 	if b.human, err = b.identity.LocalOwner(t.Context()); err != nil {
 		t.Fatal(err)
@@ -375,26 +379,6 @@ func TestAuthentication_ANameCannotWriteIntoTheHeader(t *testing.T) {
 	_, _, header := b.post(t, "a%22,%20x=%22y", "", ping)
 	if got := header.Get("WWW-Authenticate"); strings.Count(got, `"`) != 2 {
 		t.Errorf("%s", got)
-	}
-}
-
-func TestTransport_KeepsNoSessions(t *testing.T) {
-	b := setup(t)
-	for _, method := range []string{http.MethodGet, http.MethodDelete} {
-		req, err := http.NewRequestWithContext(t.Context(), method, b.url+"/mcp/"+b.vended.Slug, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Authorization", "Bearer "+b.vended.Token)
-		req.Header.Set("Mcp-Session-Id", "of-an-earlier-process")
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = res.Body.Close()
-		if res.StatusCode != http.StatusNotFound {
-			t.Errorf("%s of an unknown session: %d", method, res.StatusCode)
-		}
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/switchboard-otel/switchboard/app/background"
 	"github.com/switchboard-otel/switchboard/app/board"
+	"github.com/switchboard-otel/switchboard/app/doorbell"
 	"github.com/switchboard-otel/switchboard/app/identity"
 	"github.com/switchboard-otel/switchboard/app/intake"
 	"github.com/switchboard-otel/switchboard/app/postgres"
@@ -61,6 +62,7 @@ type switchboard struct {
 	queue    *queue.Store
 	spans    *spans.Store
 	intake   *intake.Store
+	bell     *doorbell.Bell
 
 	// What an ingest uses. It has a pool of its own, so that it never starves a claim.
 	ingest struct {
@@ -113,6 +115,7 @@ func (s *switchboard) Start(ctx context.Context, host component.Host) (err error
 	s.telemetry.Queue.CollectDepth(s.queue.Depths)
 	s.identity = identity.NewStore(s.db.Verbs, s.queue)
 	s.spans = spans.NewStore(s.db.Verbs, s.settings)
+	s.bell = doorbell.New(s.queue, s.identity, s.log)
 
 	sealer, err := s.sealer()
 	if err != nil {
@@ -193,6 +196,7 @@ func (s *switchboard) Shutdown(ctx context.Context) error {
 	var errs []error
 	if s.server != nil {
 		s.queue.StopWaiting()
+		s.bell.Close()
 		if s.board != nil {
 			s.board.Close()
 		}

@@ -287,7 +287,7 @@ func TestTables_AreWrittenByTheirOwnPackageOnly(t *testing.T) {
 	owner := map[string]string{
 		"humans": "app/identity", "agents": "app/identity", "endpoints": "app/identity", "credentials": "app/identity",
 		"access_tokens": "app/identity", "login_links": "app/identity", "sessions": "app/identity",
-		"todos": "app/queue", "todo_attempts": "app/queue", "todo_activity": "app/queue", "feed_entries": "app/queue",
+		"todos": "app/queue", "todo_attempts": "app/queue", "todo_activity": "app/queue", "feed_entries": "app/queue", "todo_rings": "app/queue",
 		"feed_seen": "app/feed",
 		"todo_spans": "app/spans", "todo_span_counts": "app/spans", "todo_trace_bindings": "app/spans",
 		"webhooks": "app/intake", "webhook_rules": "app/intake", "events": "app/intake",
