@@ -53,8 +53,8 @@ func (s *scene) send(what section) reply {
 	}
 	url := s.collector.url + s.fill(path)
 	body := s.body(what, strings.TrimSuffix(strings.TrimPrefix(text, "\n"), "\n"))
-	if headers["Content-Length"] != "" {
-		return s.lie(method, url, headers, body)
+	if headers["Content-Length"] != "" || headers["Transfer-Encoding"] != "" {
+		return s.byHand(method, url, headers, body)
 	}
 	var flat []string
 	for name, value := range headers {
@@ -65,8 +65,8 @@ func (s *scene) send(what section) reply {
 	return request(s.t, method, url, body, flat...)
 }
 
-// lie sends a request whose Content-Length is what the case says and its body what there is. It ends its side then.
-func (s *scene) lie(method, url string, headers map[string]string, body []byte) reply {
+// byHand sends a request whose length is what the case says, and ends its side then, or one that comes in two chunks.
+func (s *scene) byHand(method, url string, headers map[string]string, body []byte) reply {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", s.addr)
 	if err != nil {
@@ -77,11 +77,17 @@ func (s *scene) lie(method, url string, headers map[string]string, body []byte) 
 	for name, value := range headers {
 		message += name + ": " + s.fill(value) + "\r\n"
 	}
+	if headers["Transfer-Encoding"] != "" {
+		half := len(body) / 2
+		body = fmt.Appendf(nil, "%x\r\n%s\r\n%x\r\n%s\r\n0\r\n\r\n", half, body[:half], len(body)-half, body[half:])
+	}
 	if _, err := conn.Write(append([]byte(message+"\r\n"), body...)); err != nil {
 		s.t.Fatal(err)
 	}
-	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
-		s.t.Fatal(err)
+	if headers["Content-Length"] != "" {
+		if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+			s.t.Fatal(err)
+		}
 	}
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
