@@ -17,15 +17,32 @@ import (
 // comes in: NUL and invalid UTF-8 are replaced, NaN and the infinities are text, integers are exact, bytes
 // are base64, and what is nested deeper than MaxNesting is text (decisions.md 23).
 func EncodeAttributes(attrs pcommon.Map) []byte {
-	entries := make([]entry, 0, attrs.Len())
+	e := attributesEncoder{encoder: encoder{buf: make([]byte, 0, 256), limit: math.MaxInt}}
+	return e.encode(attrs)
+}
+
+// attributesEncoder encodes the attributes of many spans into memory that they share: a request's worth is one
+// allocation instead of two or three for each span.
+type attributesEncoder struct {
+	encoder
+	entries []entry
+}
+
+func newAttributesEncoder(spans int) attributesEncoder {
+	const usual = 256 // bytes of a span's attributes
+	return attributesEncoder{encoder: encoder{buf: make([]byte, 0, usual*spans), limit: math.MaxInt}}
+}
+
+func (e *attributesEncoder) encode(attrs pcommon.Map) []byte {
+	e.entries = e.entries[:0]
 	for key, v := range attrs.All() {
 		if !strings.HasPrefix(key, ReservedPrefix) {
-			entries = append(entries, entry{text.Clean(key), v})
+			e.entries = append(e.entries, entry{text.Clean(key), v})
 		}
 	}
-	e := encoder{buf: make([]byte, 0, 256), limit: math.MaxInt}
-	e.object(entries, e.attribute)
-	return e.buf
+	from := len(e.buf)
+	e.object(e.entries, e.attribute)
+	return e.buf[from:len(e.buf):len(e.buf)]
 }
 
 // encoder writes compact JSON. Numbers have no exponent, as the database writes them, so that a document is

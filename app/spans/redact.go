@@ -87,4 +87,19 @@ func RedactKeys(m pcommon.Map) (lost bool) {
 	return lost
 }
 
-func redactKey(key string) string { return mask.String(text.Clean(key)) }
+func redactKey(key string) string {
+	if holdsNoCredential[key] {
+		return key
+	}
+	return mask.String(text.Clean(key))
+}
+
+// holdsNoCredential has the keys that most spans have when they are masked.
+var holdsNoCredential = func() map[string]bool {
+	m := map[string]bool{ReservedTodo: true, ReservedAttempt: true, ReservedLearn: true, ReservedCategory: true, ReservedTool: true,
+		keys[usageInput]: true, keys[usageOutput]: true}
+	for key := range places {
+		m[key] = true
+	}
+	return m
+}()

@@ -24,7 +24,9 @@ func Microseconds(t pcommon.Timestamp) time.Time { return time.UnixMicro(int64(t
 // Translate makes rows of the spans that binding and allow-list prepared. The attributes by which the two
 // speak to us are not stored (decisions.md 14). unbound counts spans that no binding has seen.
 func Translate(td ptrace.Traces) (bound []Span, unbound int) {
-	bound = make([]Span, 0, td.SpanCount())
+	n := td.SpanCount()
+	bound = make([]Span, 0, n)
+	attributes := newAttributesEncoder(n)
 	for _, resource := range td.ResourceSpans().All() {
 		service := ""
 		if v, ok := resource.Resource().Attributes().Get("service.name"); ok && v.Type() == pcommon.ValueTypeStr {
@@ -32,7 +34,7 @@ func Translate(td ptrace.Traces) (bound []Span, unbound int) {
 		}
 		for _, scope := range resource.ScopeSpans().All() {
 			for _, span := range scope.Spans().All() {
-				row, ok := translate(span)
+				row, ok := translate(span, &attributes)
 				if !ok {
 					unbound++
 					continue
@@ -45,7 +47,7 @@ func Translate(td ptrace.Traces) (bound []Span, unbound int) {
 	return bound, unbound
 }
 
-func translate(span ptrace.Span) (row Span, bound bool) {
+func translate(span ptrace.Span, attributes *attributesEncoder) (row Span, bound bool) {
 	row = Span{
 		TraceID:       span.TraceID(),
 		SpanID:        span.SpanID(),
@@ -74,6 +76,6 @@ func translate(span ptrace.Span) (row Span, bound bool) {
 	if row.Category == "" {
 		row.Category = row.Kind // REQ-5's last rule, for a pipeline without the allow-list
 	}
-	row.Attributes = EncodeAttributes(span.Attributes())
+	row.Attributes = attributes.encode(span.Attributes())
 	return row, bound
 }
