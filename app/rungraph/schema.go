@@ -16,36 +16,36 @@ var (
 )
 
 func evidenceTier() *shape { return word("verified", "heuristic", "reported") }
-func shortText() *shape    { return text(500) }
-func labels() *shape       { return mapOf(text(500)) }
-func reference() *shape    { return text(200) }
+func shortText() *shape    { return chars(500) }
+func labels() *shape       { return mapOf(chars(500)) }
+func reference() *shape    { return chars(200) }
 
 // schema02 is the middle one: the other two are told by how they differ.
 func schema02() *schema {
 	return &schema{
 		objects: map[string]*shape{
 			"producer": entity(map[string]*shape{
-				"name": text(200), "version": text(100), "framework": text(200), "framework_version": text(100),
-				"source_contract": text(200), "emitted_at": timestamp(), "capabilities": mapOf(typed("boolean")),
+				"name": chars(200), "version": chars(100), "framework": chars(200), "framework_version": chars(100),
+				"source_contract": chars(200), "emitted_at": timestamp(), "capabilities": mapOf(typed("boolean")),
 			}, "name"),
 			"privacy": entity(map[string]*shape{"profile": word("metadata_only", "full"), "note": shortText()}, "profile"),
 			"run": entity(map[string]*shape{
 				"id": identifier(), "title": shortText(), "started_at": timestamp(), "ended_at": timestamp(),
-				"workspace": text(500), "labels": labels(),
+				"workspace": chars(500), "labels": labels(),
 			}, "id"),
 			"ext": typed("object"),
 		},
 		lists: map[string]*shape{
 			"groups": entity(map[string]*shape{"id": identifier(), "title": shortText(), "parent": reference()}, "id"),
 			"nodes": entity(map[string]*shape{
-				"id": identifier(), "kind": text(100), "title": shortText(), "group": reference(), "state": text(100),
+				"id": identifier(), "kind": chars(100), "title": shortText(), "group": reference(), "state": chars(100),
 				"labels": labels(),
 			}, "id", "kind"),
 			"edges":     edge(),
 			"attempts":  attempt(),
 			"artifacts": artifact(),
 			"events": entity(map[string]*shape{
-				"at": timestamp(), "type": text(100), "node": reference(), "attempt": reference(), "actor": reference(),
+				"at": timestamp(), "type": chars(100), "node": reference(), "attempt": reference(), "actor": reference(),
 				"detail": shortText(),
 			}, "at", "type"),
 		},
@@ -54,7 +54,7 @@ func schema02() *schema {
 
 func edge() *shape {
 	s := entity(map[string]*shape{
-		"from": reference(), "to": reference(), "kind": text(0), "tier": evidenceTier(), "artifact": reference(),
+		"from": reference(), "to": reference(), "kind": chars(0), "tier": evidenceTier(), "artifact": reference(),
 		"from_attempt": reference(), "to_attempt": reference(), "evidence": shortText(),
 	}, "from", "to", "tier")
 	s.demands = func(o *object) []string {
@@ -68,28 +68,28 @@ func edge() *shape {
 
 func attempt() *shape {
 	return entity(map[string]*shape{
-		"id": identifier(), "node": reference(), "n": whole(1), "actor": reference(), "harness": text(100),
-		"model": model(), "effort": text(100),
+		"id": identifier(), "node": reference(), "n": whole(1), "actor": reference(), "harness": chars(100),
+		"model": model(), "effort": chars(100),
 		"cause": entity(map[string]*shape{
-			"type": text(0), "ref": reference(), "by": reference(), "reason": shortText(),
+			"type": chars(0), "ref": reference(), "by": reference(), "reason": shortText(),
 		}, "type"),
-		"origin": origin(), "role": label(), "phase": label(), "status": word(statuses...),
+		"origin": origin(), "role": inferred(), "phase": inferred(), "status": word(statuses...),
 		"started_at": timestamp(), "ended_at": timestamp(),
 		"outcome": entity(map[string]*shape{
-			"result": word(terminal...), "evidence": text(0), "via": reference(), "receipt": shortText(), "reason": shortText(),
+			"result": word(terminal...), "evidence": chars(0), "via": reference(), "receipt": shortText(), "reason": shortText(),
 		}, "result"),
-		"cost": cost(), "session": text(500), "labels": labels(),
+		"cost": cost(), "session": chars(500), "labels": labels(),
 	}, "id", "node", "status")
 }
 
 func model() *shape {
 	return entity(map[string]*shape{
-		"raw": text(200), "id": text(200), "family": text(100), "provider": text(100), "tier": evidenceTier(),
+		"raw": chars(200), "id": chars(200), "family": chars(100), "provider": chars(100), "tier": evidenceTier(),
 	})
 }
 
 func cost() *shape {
-	s := entity(map[string]*shape{"usd": amount(), "basis": text(0), "requests": whole(0)})
+	s := entity(map[string]*shape{"usd": amount(), "basis": chars(0), "requests": whole(0)})
 	for _, tokens := range tokenCounts {
 		s.members[tokens] = whole(0)
 	}
@@ -101,7 +101,7 @@ var tokenCounts = []string{"input_tokens", "cached_input_tokens", "cache_creatio
 
 func origin() *shape {
 	s := entity(map[string]*shape{
-		"launched_by": orNull(reference()), "workspace": orNull(text(500)), "external": typed("boolean", "null"),
+		"launched_by": orNull(reference()), "workspace": orNull(chars(500)), "external": typed("boolean", "null"),
 		"how": orNull(shortText()), "tier": evidenceTier(), "evidence": shortText(),
 	}, "launched_by", "workspace", "external", "how", "tier")
 	s.forbids = func(o *object) string {
@@ -114,10 +114,10 @@ func origin() *shape {
 	return s
 }
 
-// label is an inferred word with the evidence it rests on.
-func label() *shape {
+// inferred is a word with the evidence it rests on.
+func inferred() *shape {
 	return entity(map[string]*shape{
-		"value": orNull(text(100)), "tier": evidenceTier(), "evidence": orNull(shortText()),
+		"value": orNull(chars(100)), "tier": evidenceTier(), "evidence": orNull(shortText()),
 	}, "value", "tier", "evidence")
 }
 
@@ -127,7 +127,7 @@ func artifact() *shape {
 	return entity(map[string]*shape{
 		"id": identifier(), "path": {types: []string{"string"}, shortest: 1, longest: 1000},
 		"kind": entity(map[string]*shape{
-			"value": orNull(text(100)), "tier": evidenceTier(), "evidence": shortText(),
+			"value": orNull(chars(100)), "tier": evidenceTier(), "evidence": shortText(),
 		}, "value", "tier"),
 		"producer": reference(), "writers": writers, "consumers": set(reference()),
 		"first_write_at": orNull(timestamp()), "n_writes": orNull(whole(1)), "n_reads": orNull(whole(0)), "labels": labels(),

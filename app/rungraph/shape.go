@@ -33,7 +33,7 @@ type shape struct {
 	forbids func(*object) string   // a member that must be null because of what the object says
 }
 
-func text(longest int) *shape { return &shape{types: []string{"string"}, longest: longest} }
+func chars(longest int) *shape { return &shape{types: []string{"string"}, longest: longest} }
 
 func identifier() *shape { return &shape{types: []string{"string"}, shortest: 1, longest: 200} }
 
@@ -71,10 +71,10 @@ func orNull(s *shape) *shape {
 	return &nullable
 }
 
-// moment is RFC 3339 with the offset mandatory; whether the calendar has that day is not asked.
-var moment = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})$`)
+// momentPattern is RFC 3339 with the offset mandatory; whether the calendar has that day is not asked.
+var momentPattern = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})$`)
 
-func timestamp() *shape { return &shape{types: []string{"string"}, pattern: moment} }
+func timestamp() *shape { return &shape{types: []string{"string"}, pattern: momentPattern} }
 
 // typeOf names a value's type as a schema does. A whole number is an integer however it is spelt.
 func typeOf(v any) string {
