@@ -20,12 +20,14 @@ import (
 	"github.com/switchboard-otel/switchboard/app/identity"
 	"github.com/switchboard-otel/switchboard/app/intake"
 	"github.com/switchboard-otel/switchboard/app/live"
+	"github.com/switchboard-otel/switchboard/app/oauth"
 	"github.com/switchboard-otel/switchboard/app/queue"
 	"github.com/switchboard-otel/switchboard/app/settings"
+	"github.com/switchboard-otel/switchboard/app/signin"
 	"github.com/switchboard-otel/switchboard/app/spans"
 )
 
-// Config is what the Board works with. Every field is needed but Version.
+// Config is what the Board works with. Every field is needed but Version, and where one says otherwise.
 type Config struct {
 	Identity *identity.Store
 	Queue    *queue.Store
@@ -33,6 +35,8 @@ type Config struct {
 	Feed     *feed.Store
 	Intake   *intake.Store
 	Settings *settings.Reader
+	SignIn   *signin.Service // nil: no identity provider
+	OAuth    *oauth.Server   // nil: no client can be connected
 
 	BaseURL    string // where humans and agents reach this server; cookies are Secure when it is https
 	Version    string
@@ -87,25 +91,26 @@ func newBoard(c Config) (*board, error) {
 // routes are the pages of the signed-in, by their pattern. What changes something is a POST.
 func (b *board) routes() map[string]page {
 	routes := map[string]page{
-		"GET /{$}":                      b.showLanes,
-		"GET /activity":                 b.showActivity,
-		"GET /todos":                    b.listTodos,
-		"GET /todos/{id}":               b.showTodo,
-		"GET /endpoints":                b.showEndpoints,
-		"GET /endpoints/vend":           b.showWizard,
-		"POST /endpoints/vend":          b.stepWizard,
-		"POST /endpoints/quick":         b.quickVend,
-		"GET /endpoints/{slug}/edit":    b.showDefaults,
-		"POST /endpoints/{slug}/edit":   b.editDefaults,
-		"POST /endpoints/{slug}/rotate": b.rotate,
-		"POST /endpoints/{slug}/revoke": b.revoke,
-		"GET /settings":                 b.showSettings,
-		"POST /settings/tokens":         b.createToken,
-		"POST /settings/tokens/revoke":  b.revokeToken,
-		"POST /settings/sessions/end":   b.endSession,
-		"GET /events":                   b.stream,
-		"POST /logout":                  b.signOut,
-		"POST /theme":                   b.chooseTheme,
+		"GET /{$}":                       b.showLanes,
+		"GET /activity":                  b.showActivity,
+		"GET /todos":                     b.listTodos,
+		"GET /todos/{id}":                b.showTodo,
+		"GET /endpoints":                 b.showEndpoints,
+		"GET /endpoints/vend":            b.showWizard,
+		"POST /endpoints/vend":           b.stepWizard,
+		"POST /endpoints/quick":          b.quickVend,
+		"GET /endpoints/{slug}/edit":     b.showDefaults,
+		"POST /endpoints/{slug}/edit":    b.editDefaults,
+		"POST /endpoints/{slug}/rotate":  b.rotate,
+		"POST /endpoints/{slug}/revoke":  b.revoke,
+		"GET /settings":                  b.showSettings,
+		"POST /settings/tokens":          b.createToken,
+		"POST /settings/tokens/revoke":   b.revokeToken,
+		"POST /settings/connections/end": b.disconnect,
+		"POST /settings/sessions/end":    b.endSession,
+		"GET /events":                    b.stream,
+		"POST /logout":                   b.signOut,
+		"POST /theme":                    b.chooseTheme,
 	}
 	maps.Copy(routes, b.webhookRoutes())
 	for _, action := range queue.Actions {
@@ -133,7 +138,12 @@ func (b *board) handler() (http.Handler, error) {
 	for pattern, p := range b.routes() {
 		handle(pattern, b.signedIn(p))
 	}
+	for pattern, p := range b.consents() {
+		handle(pattern, p)
+	}
 	handle("GET /login", b.showLogin)
+	handle("GET "+signInPath+"{provider}", b.leaveForProvider)
+	handle("GET "+signInPath+"{provider}/callback", b.returnFromProvider)
 	handle("GET /login/{token}", b.offerLink)
 	handle("POST /login/{token}", b.spendLink)
 	for path, allowed := range methods {

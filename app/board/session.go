@@ -116,7 +116,7 @@ func (b *board) remember(w http.ResponseWriter, target string) {
 	if !local(target) {
 		return
 	}
-	http.SetCookie(w, &http.Cookie{Name: resumeCookie, Value: url.QueryEscape(target), Path: "/login", MaxAge: 15 * 60,
+	http.SetCookie(w, &http.Cookie{Name: resumeCookie, Value: base64.RawURLEncoding.EncodeToString([]byte(target)), Path: "/login", MaxAge: 15 * 60,
 		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: b.secure})
 }
 
@@ -132,15 +132,18 @@ func (b *board) resume(w http.ResponseWriter, r *http.Request) string {
 	}
 	http.SetCookie(w, &http.Cookie{Name: resumeCookie, Path: "/login", MaxAge: -1, HttpOnly: true,
 		SameSite: http.SameSiteLaxMode, Secure: b.secure})
-	if target, err := url.QueryUnescape(c.Value); err == nil && local(target) {
-		return target
+	if target, err := base64.RawURLEncoding.DecodeString(c.Value); err == nil && local(string(target)) {
+		return string(target)
 	}
 	return "/"
 }
 
+// maxTarget is how long a redirect target may be, in bytes: an OAuth client's request fits, and so does the cookie.
+const maxTarget = 2560
+
 // local reports whether a redirect target is a path of this server: a cookie is input like any other.
 func local(target string) bool {
-	if len(target) > 1024 || !strings.HasPrefix(target, "/") || strings.HasPrefix(target, "//") || strings.ContainsAny(target, "\\\r\n\t") {
+	if len(target) > maxTarget || !strings.HasPrefix(target, "/") || strings.HasPrefix(target, "//") || strings.ContainsAny(target, "\\\r\n\t") {
 		return false
 	}
 	u, err := url.Parse(target)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/switchboard-otel/switchboard/app/fault"
 	"github.com/switchboard-otel/switchboard/app/identity"
+	"github.com/switchboard-otel/switchboard/app/oauth"
 	"github.com/switchboard-otel/switchboard/app/postgres"
 )
 
@@ -17,11 +18,15 @@ type settingsView struct {
 	Viewer   viewer
 	Tokens   []identity.AccessToken
 	Sessions []identity.Session
-	This     string     // the id of the session that looks
-	Seen     *time.Time // when the human last looked at the feed
-	Token    string     // a new one, shown this once
-	Name     string     // what was typed as its name
-	Refused  string
+
+	Connections []oauth.Connection
+	CanConnect  bool // MCP clients can be connected here
+
+	This    string     // the id of the session that looks
+	Seen    *time.Time // when the human last looked at the feed
+	Token   string     // a new one, shown this once
+	Name    string     // what was typed as its name
+	Refused string
 }
 
 func (b *board) showSettings(w http.ResponseWriter, r *http.Request, v viewer) error {
@@ -36,6 +41,11 @@ func (b *board) settings(w http.ResponseWriter, r *http.Request, v viewer, statu
 	}
 	if view.Sessions, err = b.Identity.Sessions(ctx, v.human.ID); err != nil {
 		return err
+	}
+	if view.CanConnect = b.OAuth != nil; view.CanConnect {
+		if view.Connections, err = b.OAuth.Connections(ctx, v.human.ID); err != nil {
+			return err
+		}
 	}
 	if view.Seen, err = b.Feed.Seen(ctx, v.human.ID); err != nil {
 		return err

@@ -14,7 +14,7 @@ func (b *board) showLogin(w http.ResponseWriter, r *http.Request, v viewer) erro
 		http.Redirect(w, r, b.resume(w, r), http.StatusSeeOther)
 		return nil
 	}
-	return b.render(w, r, http.StatusOK, loginPage(b.shell(r, v, "Sign in", ""), b.LocalLogin))
+	return b.render(w, r, http.StatusOK, loginPage(b.shell(r, v, "Sign in", ""), b.ways(), b.LocalLogin))
 }
 
 // offerLink shows the one button that spends a link. A GET only looks: mail scanners, chat previews and

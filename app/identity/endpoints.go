@@ -34,28 +34,47 @@ func (e *Endpoint) fields() []any {
 		&e.Webhooks.Sources, &e.Webhooks.Queues, &e.CreatedAt, &e.ExpiresAt, &e.RevokedAt}
 }
 
-// ResolveCredential finds the endpoint that presents token. MCP and the OTLP receiver both come here, on
-// every request: a revocation holds from the moment it is committed.
+// ResolveCredential finds the endpoint that presents token: its own credential, or the access token of an OAuth client
+// that its human allowed it. MCP and the OTLP receiver both come here, on every request: a revocation holds from the
+// moment it is committed.
 func (s *Store) ResolveCredential(ctx context.Context, token string) (*Endpoint, error) {
-	if !strings.HasPrefix(token, string(secret.Credential)) {
+	query := resolveCredentialSQL
+	switch {
+	case strings.HasPrefix(token, string(secret.Access)):
+		query = resolveAccessSQL
+	case !strings.HasPrefix(token, string(secret.Credential)):
 		return nil, ErrUnauthenticated
 	}
 	var e Endpoint
-	err := s.pool.QueryRow(ctx, `
-		WITH clock AS MATERIALIZED (SELECT sb_now() AS now)
-		SELECT `+endpointColumns+`
-		FROM clock, credentials c
-		JOIN endpoints e ON e.id = c.endpoint_id
-		JOIN agents a ON a.id = e.agent_id
-		WHERE c.token_hash = $1
-		  AND (c.expires_at IS NULL OR c.expires_at > clock.now)
-		  AND (e.expires_at IS NULL OR e.expires_at > clock.now)
-		  AND e.revoked_at IS NULL`, secret.Hash(token)).Scan(e.fields()...)
+	err := s.pool.QueryRow(ctx, query, secret.Hash(token)).Scan(e.fields()...)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, ErrUnauthenticated
 	}
 	return &e, err
 }
+
+const resolveCredentialSQL = `
+	WITH clock AS MATERIALIZED (SELECT sb_now() AS now)
+	SELECT ` + endpointColumns + `
+	FROM clock, credentials c
+	JOIN endpoints e ON e.id = c.endpoint_id
+	JOIN agents a ON a.id = e.agent_id
+	WHERE c.token_hash = $1
+	  AND (c.expires_at IS NULL OR c.expires_at > clock.now)
+	  AND (e.expires_at IS NULL OR e.expires_at > clock.now)
+	  AND e.revoked_at IS NULL`
+
+const resolveAccessSQL = `
+	WITH clock AS MATERIALIZED (SELECT sb_now() AS now)
+	SELECT ` + endpointColumns + `
+	FROM clock, oauth_access_tokens t
+	JOIN oauth_grants g ON g.id = t.grant_id
+	JOIN endpoints e ON e.id = g.endpoint_id
+	JOIN agents a ON a.id = e.agent_id
+	WHERE t.token_hash = $1
+	  AND t.expires_at > clock.now
+	  AND (e.expires_at IS NULL OR e.expires_at > clock.now)
+	  AND e.revoked_at IS NULL`
 
 // VendParams describe a new endpoint. Zero values mean: the queue "default", the eight drain verbs, no
 // expiry, the server's defaults.

@@ -26,7 +26,7 @@ var credentials = []string{
 	"AKIAIOSFODNN7EXAMPLE", "ASIAIOSFODNN7EXAMPLE", "AKIAABCDEFGHIJKLMNOP",
 
 	// Switchboard's other tokens
-	"sbl_" + a16, "sbo_" + a16, "sbr_" + a16, "sbp_" + a16, "sbi_" + a16, "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD/==",
+	"sbl_" + a16, "sbo_" + a16, "sbr_" + a16, "sbp_" + a16, "sbi_" + a16, "sbc_" + a16, "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD/==",
 
 	// What else people leak
 	"ghs_123456_" + jwt, "glpat-" + a20,

@@ -21,7 +21,7 @@ const (
 
 // shapes has the kinds in the order of the table.
 var shapes = []credentialShape{
-	plain(`sb[iklopr]_[A-Za-z0-9_-]{16,}`),
+	plain(`sb[ciklopr]_[A-Za-z0-9_-]{16,}`),
 	plain(`whsec_[A-Za-z0-9._~+/=-]{16,}`),
 	plain(`gh[pour]_[A-Za-z0-9]{20,}\w*`),
 	plain(`ghs_(?:[A-Za-z0-9]*_` + jwtShape + `|[A-Za-z0-9]{20,}\w*)`),

@@ -48,6 +48,7 @@ var patterns = []pattern{
 	{literal: "sbr_", follows: atLeast(16, token)},
 	{literal: "sbp_", follows: atLeast(16, token)},
 	{literal: "sbi_", follows: atLeast(16, token)},    // one-time sign-in links
+	{literal: "sbc_", follows: atLeast(16, token)},    // OAuth codes
 	{literal: "whsec_", follows: atLeast(16, bearer)}, // standard base64; Stripe's webhook secrets look the same
 
 	// GitHub, GitLab

@@ -17,6 +17,9 @@ const (
 	Lease      Kind = "sbl_" // a fenced attempt's
 	Personal   Kind = "sbp_" // a human's, for the API and the command line
 	LoginLink  Kind = "sbi_" // a one-time sign-in link's
+	Access     Kind = "sbo_" // an OAuth client's, for one endpoint
+	Refresh    Kind = "sbr_" // an OAuth client's, for its next access token
+	Code       Kind = "sbc_" // an OAuth client's, once, for its first tokens
 )
 
 // NewWebhook makes a webhook's signing secret: whsec_ and 32 random bytes in standard base64, as Standard

@@ -22,6 +22,8 @@ const (
 	Human    Prefix = "hu_"
 	Webhook  Prefix = "wh_"
 	Event    Prefix = "ev_"
+	Client   Prefix = "cl_" // an OAuth client
+	Grant    Prefix = "gr_" // what a human allowed an OAuth client
 )
 
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
