@@ -12,8 +12,8 @@ import (
 	"github.com/switchboard-otel/switchboard/app/routing"
 )
 
-// maxPrograms bounds how many compiled rule sets a process keeps.
-const maxPrograms = 512
+// maxPrograms bounds how many compiled rule sets a process keeps. A hostile set compiles to about 1 MiB.
+const maxPrograms = 48
 
 // programs are compiled rule sets: rules are compiled once for each time they are saved, not for each delivery.
 type programs struct {
