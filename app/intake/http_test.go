@@ -330,3 +330,24 @@ func TestCreate_NeedsTheKeyForASignedWebhookAndStaysWithinTheCeiling(t *testing.
 		}
 	}
 }
+
+// Without the key nobody can tell what is genuine: the producer is asked to send again, and nothing is stored.
+func TestDelivery_WithoutTheKeyIs503AndLeavesNothing(t *testing.T) {
+	w := setup(t)
+	to := w.create(webhook.GitHub)
+	for name, key := range map[string]string{"another key": strings.Repeat("5f", 32), "no key": ""} {
+		cfg := intake.Config{Pool: w.db.Pool, Queue: w.queue, Settings: w.handler.Settings, Metrics: w.counts}
+		if key != "" {
+			var err error
+			if cfg.Sealer, err = intake.NewSealer(key); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.handler.Intake = intake.NewStore(cfg)
+		if got := w.github(to, "d", `{}`); got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" || w.stored() != [2]int{} {
+			t.Errorf("%s: %d %s, stored %v", name, got.status, got.body, w.stored())
+		}
+	}
+	w.handler.Intake = w.intake
+	w.github(to, "d", `{}`).receipt(t)
+}

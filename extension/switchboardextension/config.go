@@ -37,6 +37,8 @@ type Config struct {
 	SecretKey configopaque.String `mapstructure:"secret_encryption_key"`
 	// LocalLogin signs one local owner in by one-time links; loopback only (SWITCHBOARD_DEV_LOGIN).
 	LocalLogin toggle.Toggle `mapstructure:"local_login"`
+	// SignIn names the identity providers, and who may become a human through them.
+	SignIn SignIn `mapstructure:"sign_in"`
 	// SummaryFromResult stores the result of a report without a summary as its summary, which later claimers
 	// are shown (SWITCHBOARD_ATTEMPT_SUMMARY_FROM_RESULT, off).
 	SummaryFromResult toggle.Toggle `mapstructure:"summary_from_result"`
@@ -62,6 +64,8 @@ type RateLimits struct {
 	OTLP    RateLimit `mapstructure:"otlp"`     // per endpoint, apart from MCP's
 
 	Webhooks RateLimit `mapstructure:"webhooks"` // per webhook
+
+	Registrations RateLimit `mapstructure:"registrations"` // of OAuth clients, per client address
 }
 
 // RateLimit is one bucket.
@@ -87,6 +91,7 @@ func createDefaultConfig() *Config {
 		MetricsToken: configopaque.String(os.Getenv("SWITCHBOARD_METRICS_TOKEN")),
 		SecretKey:    configopaque.String(os.Getenv("SWITCHBOARD_SECRET_ENCRYPTION_KEY")),
 		LocalLogin:   toggle.FromEnv("SWITCHBOARD_DEV_LOGIN"),
+		SignIn:       defaultSignIn(),
 
 		SummaryFromResult: toggle.FromEnv("SWITCHBOARD_ATTEMPT_SUMMARY_FROM_RESULT"),
 
@@ -97,6 +102,8 @@ func createDefaultConfig() *Config {
 			OTLP:    RateLimit{PerSecond: 20, Burst: 40},
 
 			Webhooks: RateLimit{PerSecond: 20, Burst: 40},
+
+			Registrations: RateLimit{PerSecond: 1, Burst: 20},
 		},
 	}
 	return cfg
@@ -136,6 +143,9 @@ func (c *Config) Validate() error {
 	}
 	if c.LocalLogin.On() && !loopback(host) {
 		return errors.New("local_login (SWITCHBOARD_DEV_LOGIN) works on a loopback address only: set endpoint (SWITCHBOARD_ADDR) to 127.0.0.1:8321, or local_login to false")
+	}
+	if c.SignIn.Enrollment == enrollOpen && !c.LocalLogin.On() {
+		return errors.New("sign_in::enrollment (SWITCHBOARD_ENROLLMENT) may be open only with local_login, on loopback: list who may sign in under sign_in::allow (SWITCHBOARD_ALLOWLIST)")
 	}
 	return nil
 }

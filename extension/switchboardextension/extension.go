@@ -23,10 +23,12 @@ import (
 	"github.com/switchboard-otel/switchboard/app/doorbell"
 	"github.com/switchboard-otel/switchboard/app/identity"
 	"github.com/switchboard-otel/switchboard/app/intake"
+	"github.com/switchboard-otel/switchboard/app/oauth"
 	"github.com/switchboard-otel/switchboard/app/postgres"
 	"github.com/switchboard-otel/switchboard/app/queue"
 	"github.com/switchboard-otel/switchboard/app/ratelimit"
 	"github.com/switchboard-otel/switchboard/app/settings"
+	"github.com/switchboard-otel/switchboard/app/signin"
 	"github.com/switchboard-otel/switchboard/app/spans"
 	"github.com/switchboard-otel/switchboard/app/telemetry"
 )
@@ -73,7 +75,7 @@ type switchboard struct {
 		intake   *intake.Store
 	}
 
-	preAuth, otlp, mcp, webhooks *ratelimit.Limiter
+	preAuth, otlp, mcp, webhooks, registrations *ratelimit.Limiter
 
 	proxies proxies
 
@@ -92,7 +94,7 @@ func newExtension(cfg *Config, set extension.Settings) *switchboard {
 		proxies: trusted,
 		cfg:     cfg, set: set, log: set.Logger, telemetry: telemetry.New(),
 		preAuth: limiter(cfg.RateLimits.PreAuth), otlp: limiter(cfg.RateLimits.OTLP), mcp: limiter(cfg.RateLimits.MCP),
-		webhooks: limiter(cfg.RateLimits.Webhooks),
+		webhooks: limiter(cfg.RateLimits.Webhooks), registrations: limiter(cfg.RateLimits.Registrations),
 	}
 }
 
@@ -159,6 +161,8 @@ func (s *switchboard) jobs() []background.Job {
 		{Name: "expiry", Every: expireEvery, Run: counted(s.identity.SweepExpired)},
 		{Name: "retention", Every: sweepEvery, Run: counted(s.prune)},
 		{Name: "sessions", Every: sweepEvery, Run: s.identity.SweepSessions},
+		{Name: "sign-ins", Every: sweepEvery, Run: s.signIn.Sweep},
+		{Name: "oauth", Every: sweepEvery, Run: s.oauth.Sweep},
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/switchboard-otel/switchboard/app/feed"
 	"github.com/switchboard-otel/switchboard/app/intake"
 	"github.com/switchboard-otel/switchboard/app/mcpserver"
+	"github.com/switchboard-otel/switchboard/app/oauth"
 )
 
 // healthTimeout bounds how long a health probe waits for the database.
@@ -48,13 +49,16 @@ func (s *switchboard) routes() (http.Handler, error) {
 		}))
 		pages, err := board.New(board.Config{
 			Identity: s.identity, Queue: s.queue, Spans: s.spans, Feed: feed.NewStore(s.db.Verbs), Intake: s.intake,
-			Settings: s.settings, BaseURL: s.cfg.baseURL(),
+			Settings: s.settings, SignIn: s.signIn, OAuth: s.oauth, BaseURL: s.cfg.baseURL(),
 			Version: s.version(), LocalLogin: s.cfg.LocalLogin.On(), Health: s.health, Log: s.log,
 		})
 		if err != nil {
 			return nil, err
 		}
 		s.board = pages
+		for _, path := range oauth.Paths {
+			mux.Handle(path, s.oauth.Handler())
+		}
 		mux.Handle("/", pages)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
