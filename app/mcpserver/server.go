@@ -14,7 +14,6 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -26,6 +25,7 @@ import (
 	"github.com/switchboard-otel/switchboard/app/arguments"
 	"github.com/switchboard-otel/switchboard/app/doorbell"
 	"github.com/switchboard-otel/switchboard/app/fault"
+	"github.com/switchboard-otel/switchboard/app/gate"
 	"github.com/switchboard-otel/switchboard/app/identity"
 	"github.com/switchboard-otel/switchboard/app/intake"
 	"github.com/switchboard-otel/switchboard/app/postgres"
@@ -50,17 +50,21 @@ type Config struct {
 
 	PreAuth, PerEndpoint *ratelimit.Limiter
 	ClientAddress        func(*http.Request) string // what PreAuth counts by
+
+	AuthorizationServers []string // where a client without a credential can get one; nil: nowhere
 }
 
 type server struct {
 	Config
-	mcp    http.Handler
-	origin *http.CrossOriginProtection
+	mcp  http.Handler
+	gate *gate.Gate
 }
 
 // New returns the handler of /mcp/{endpoint} and of its protected-resource metadata.
 func New(cfg Config) http.Handler {
-	s := &server{Config: cfg, origin: http.NewCrossOriginProtection()}
+	s := &server{Config: cfg, gate: gate.New(gate.Config{
+		Identity: cfg.Identity, PreAuth: cfg.PreAuth, PerEndpoint: cfg.PerEndpoint, ClientAddress: cfg.ClientAddress, Log: cfg.Log,
+	})}
 	tools := mcp.NewServer(&mcp.Implementation{Name: "switchboard", Title: "Switchboard", Version: cfg.Version},
 		&mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{
 			Tools: &mcp.ToolCapabilities{ListChanged: true}, Experimental: map[string]any{"claude/channel": map[string]any{}}},
@@ -92,35 +96,15 @@ func (s *server) metadata(w http.ResponseWriter, r *http.Request) {
 	resource, _ := s.resourceMetadata(r)
 	auth.ProtectedResourceMetadataHandler(&oauthex.ProtectedResourceMetadata{
 		Resource: resource, BearerMethodsSupported: []string{"header"}, ResourceName: "Switchboard",
+		AuthorizationServers: s.AuthorizationServers,
 	}).ServeHTTP(w, r)
 }
 
 // serve decides who calls before anything of the body is read.
 func (s *server) serve(w http.ResponseWriter, r *http.Request) {
-	if s.foreign(r) {
-		http.Error(w, "this origin may not call", http.StatusForbidden)
-		return
-	}
-	if ok, after := s.PreAuth.Allow(s.ClientAddress(r)); !ok {
-		tooMany(w, after)
-		return
-	}
 	_, metadata := s.resourceMetadata(r)
-	endpoint, err := s.authenticate(r)
-	switch {
-	case errors.Is(err, identity.ErrUnauthenticated):
-		w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+metadata+`"`)
-		http.Error(w, "a valid credential is needed: Authorization: Bearer sbk_...", http.StatusUnauthorized)
-		return
-	case err != nil:
-		s.broken(w, err)
-		return
-	case !endpoint.Matches(r.PathValue("endpoint")):
-		http.Error(w, "this credential belongs to another endpoint", http.StatusForbidden)
-		return
-	}
-	if ok, after := s.PerEndpoint.Allow(endpoint.ID.String()); !ok {
-		tooMany(w, after)
+	endpoint := s.gate.Admit(w, r, `Bearer resource_metadata="`+metadata+`"`)
+	if endpoint == nil {
 		return
 	}
 	switch r.Method {
@@ -176,40 +160,6 @@ func (s *server) read(w http.ResponseWriter, r *http.Request) (call envelope, ok
 	return call, true
 }
 
-// foreign reports whether another site's page sends this. The check lets safe methods pass; here nothing is
-// meant for a page, whatever the method.
-func (s *server) foreign(r *http.Request) bool {
-	unsafe := *r
-	unsafe.Method = http.MethodPost
-	return s.origin.Check(&unsafe) != nil
-}
-
-func (s *server) authenticate(r *http.Request) (*identity.Endpoint, error) {
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !strings.EqualFold(scheme, "Bearer") {
-		return nil, identity.ErrUnauthenticated
-	}
-	return s.Identity.ResolveCredential(r.Context(), strings.TrimSpace(token))
-}
-
-func tooMany(w http.ResponseWriter, after int) {
-	w.Header().Set("Retry-After", strconv.Itoa(after))
-	http.Error(w, "too many requests; wait and try again", http.StatusTooManyRequests)
-}
-
-// broken answers when it cannot be known who calls.
-func (s *server) broken(w http.ResponseWriter, err error) {
-	if postgres.Unavailable(err) {
-		w.Header().Set("Retry-After", "1")
-		http.Error(w, fault.ErrUnavailable.Message, http.StatusServiceUnavailable)
-		return
-	}
-	request := uuid.NewString()
-	s.Log.Error("an mcp call could not be authenticated", zap.String("request_id", request), postgres.Field(err))
-	w.Header().Set("X-Request-Id", request)
-	http.Error(w, fault.ErrInternal.Message, http.StatusInternalServerError)
-}
-
 const endpointKey = "endpoint"
 
 func endpointOf(extra *mcp.RequestExtra) *identity.Endpoint {
@@ -244,7 +194,7 @@ func (s *server) handler(v verb) mcp.ToolHandler {
 		if endpoint == nil || !endpoint.Grants(v.name) {
 			return refusal(fault.New(fault.Forbidden, "this endpoint was not granted "+v.name)), nil
 		}
-		c := &call{Arguments: arguments.Parse("arguments", req.Params.Arguments), endpoint: endpoint, trace: callerTrace(req)}
+		c := &call{Arguments: arguments.Parse("arguments", req.Params.Arguments), endpoint: endpoint, trace: callerTrace(req), header: req.Extra.Header}
 		if c.Err() != nil {
 			return refusal(c.Err()), nil
 		}

@@ -2,6 +2,8 @@ package mcpserver
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"slices"
 
 	"github.com/switchboard-otel/switchboard/app/arguments"
@@ -14,6 +16,7 @@ type call struct {
 	*arguments.Arguments
 	endpoint *identity.Endpoint
 	trace    *[16]byte // the trace the call belongs to, when it says
+	header   http.Header
 }
 
 // verb is one tool. run reads its arguments, then acts; when an argument is wrong it must not have acted.
@@ -182,8 +185,13 @@ func claimNext(ctx context.Context, s *server, c *call) (any, error) {
 	if c.Err() != nil {
 		return nil, c.Err()
 	}
+	// A credential that is rotated away or revoked while its call waits claims nothing any more.
+	p.Still = func(ctx context.Context) error {
+		_, err := s.authenticate(ctx, c.header)
+		return err
+	}
 	claimed, err := s.Queue.WaitNext(ctx, c.endpoint, name, p, wait)
-	if err != nil {
+	if err != nil && !errors.Is(err, identity.ErrUnauthenticated) {
 		return nil, err
 	}
 	if claimed == nil {

@@ -27,6 +27,9 @@ type ClaimParams struct {
 	RequireFence    *bool     // absent: the endpoint's default
 	RequestID       *string   // at most 64 bytes; the same one returns the same attempt while that is open
 	CallerTrace     *[16]byte // the trace the call itself belongs to (decisions.md 19)
+
+	// Still is asked before each look that follows a wait: an error says why the caller may claim no more.
+	Still func(context.Context) error
 }
 
 // Claimed is a todo with what its new holder needs: the history, the trace to work under and, when fenced,

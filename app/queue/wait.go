@@ -97,7 +97,8 @@ func (w *waiters) keys() []claimKey {
 	return all
 }
 
-// WaitNext is ClaimNext that waits up to seconds, 0 to 30, until there is something to claim.
+// WaitNext is ClaimNext that waits up to seconds, 0 to 30, until there is something to claim. Much can change in that
+// time: a caller whose credential has ended meanwhile gets nothing (ClaimParams.Still).
 func (s *Store) WaitNext(ctx context.Context, ep *identity.Endpoint, queue string, p ClaimParams, seconds *int) (*Claimed, error) {
 	if seconds != nil && (*seconds < 0 || *seconds > maxWait) {
 		return nil, fault.InvalidArgument("wait_seconds", "must be 0 to 30")
@@ -121,6 +122,12 @@ func (s *Store) WaitNext(ctx context.Context, ep *identity.Endpoint, queue strin
 		}
 		select {
 		case <-woken:
+			if p.Still == nil {
+				continue
+			}
+			if err := p.Still(ctx); err != nil {
+				return nil, err
+			}
 		case <-end.C:
 			return nil, nil
 		case <-s.ready.stopped:
