@@ -65,6 +65,8 @@ type switchboard struct {
 	spans    *spans.Store
 	intake   *intake.Store
 	bell     *doorbell.Bell
+	signIn   *signin.Service
+	oauth    *oauth.Server
 
 	// What an ingest uses. It has a pool of its own, so that it never starves a claim.
 	ingest struct {
