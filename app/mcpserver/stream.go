@@ -70,7 +70,7 @@ func (s *server) listen(w http.ResponseWriter, r *http.Request, endpoint *identi
 				err = events.Send("message", "", text)
 			}
 		case <-alive.C:
-			if _, authErr := s.authenticate(r.Context(), r.Header); errors.Is(authErr, identity.ErrUnauthenticated) {
+			if _, authErr := s.gate.Authenticate(r.Context(), r.Header); errors.Is(authErr, identity.ErrUnauthenticated) {
 				return // the credential was rotated away, or the token has expired
 			}
 			err = events.Ping()

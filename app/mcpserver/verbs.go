@@ -187,7 +187,7 @@ func claimNext(ctx context.Context, s *server, c *call) (any, error) {
 	}
 	// A credential that is rotated away or revoked while its call waits claims nothing any more.
 	p.Still = func(ctx context.Context) error {
-		_, err := s.authenticate(ctx, c.header)
+		_, err := s.gate.Authenticate(ctx, c.header)
 		return err
 	}
 	claimed, err := s.Queue.WaitNext(ctx, c.endpoint, name, p, wait)
