@@ -120,6 +120,7 @@ func (s *switchboard) Start(ctx context.Context, host component.Host) (err error
 	s.identity = identity.NewStore(s.db.Verbs, s.queue)
 	s.spans = spans.NewStore(s.db.Verbs, s.settings)
 	s.bell = doorbell.New(s.queue, s.identity, s.log)
+	s.signIn, s.oauth = s.newSignIn(), s.newOAuth()
 
 	sealer, err := s.sealer()
 	if err != nil {
