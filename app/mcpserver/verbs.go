@@ -92,8 +92,10 @@ var queueVerbs = []verb{
 			"lease_ttl_seconds": whole("The lease from now on. Default: what this attempt last asked for.", 1, 86400),
 			"note":              kind("string", "One line on progress; cut to 512 bytes."),
 		}), "id"),
-		output: object(rowProperties, "id"),
-		run:    heartbeat,
+		output: object(join(rowProperties, schema{
+			"notes_dropped": kind("integer", "Only when this note was not kept, because the attempt holds as many as it may: how many were not."),
+		}), "id"),
+		run: heartbeat,
 	},
 	{
 		name:        identity.VerbComplete,

@@ -32,7 +32,7 @@ const held = `
 	WITH held AS MATERIALIZED (
 		SELECT h.*, sb_now() AS now FROM (
 			SELECT t.id, t.attempt, t.max_attempts, t.activity_seq, t.activity_seq - t.activity_pruned AS entries,
-				a.seq, a.notes, a.lease_ttl_seconds
+				a.seq, a.notes, a.notes_dropped, a.lease_ttl_seconds
 			FROM todos t JOIN todo_attempts a ON a.todo_id = t.id AND a.ended_at IS NULL
 			WHERE t.id = $1 AND t.endpoint_id = $2 AND t.queue = ANY($3) AND t.owner = $4
 			  AND t.state IN ('claimed', 'input-required', 'auth-required')
@@ -64,7 +64,7 @@ const (
 		UPDATE todo_attempts a SET ` + beaten + ` FROM held WHERE a.todo_id = held.id AND a.seq = held.seq
 	)
 	UPDATE todos t SET ` + renewed + ` FROM held WHERE t.id = held.id
-	RETURNING false, ` + rowColumns
+	RETURNING false, NULL::integer, ` + rowColumns
 
 	// The note is written in the same statement, unless the attempt holds as many as it may. Where the todo's log
 	// is full, an older entry makes room.
@@ -86,7 +86,7 @@ const (
 	UPDATE todos t SET ` + renewed + `, activity_seq = t.activity_seq + note.kept::integer,
 		activity_pruned = t.activity_pruned + note.pruned
 	FROM held, note WHERE t.id = held.id
-	RETURNING note.kept, ` + rowColumns
+	RETURNING note.kept, CASE WHEN NOT note.kept THEN held.notes_dropped + 1 END, ` + rowColumns
 )
 
 // Heartbeat extends a lease and, with a note, writes it into the todo's activity. It works after the lease
@@ -104,7 +104,7 @@ func (s *Store) Heartbeat(ctx context.Context, ep *identity.Endpoint, id uuid.UU
 	}
 	var r Row
 	var noted bool
-	err := s.pool.QueryRow(ctx, sql, args...).Scan(append([]any{&noted}, r.fields()...)...)
+	err := s.pool.QueryRow(ctx, sql, args...).Scan(append([]any{&noted, &r.NotesDropped}, r.fields()...)...)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, s.notHeld(ctx, ep, id)
 	}

@@ -88,10 +88,17 @@ func TestREQ9_NotesBeyondTheCapAreCountedAndTheHeartbeatSucceeds(t *testing.T) {
 	}
 	id := b.push(t)
 	b.claim(t, id, queue.ClaimParams{})
-	for range 5 {
-		if _, err := b.queue.Heartbeat(t.Context(), b.endpoint, id, queue.HeartbeatParams{Note: ptr("again")}); err != nil {
+	for i := range 5 {
+		row, err := b.queue.Heartbeat(t.Context(), b.endpoint, id, queue.HeartbeatParams{Note: ptr("again")})
+		if err != nil {
 			t.Fatal(err)
 		}
+		if dropped := i - 1; dropped < 1 && row.NotesDropped != nil || dropped >= 1 && (row.NotesDropped == nil || *row.NotesDropped != dropped) {
+			t.Errorf("note %d: the answer's notes_dropped is %v", i+1, row.NotesDropped)
+		}
+	}
+	if row, err := b.queue.Heartbeat(t.Context(), b.endpoint, id, queue.HeartbeatParams{}); err != nil || row.NotesDropped != nil {
+		t.Errorf("a heartbeat without a note: %+v, %v", row, err)
 	}
 	if d := b.get(t, id); d.Attempts[0].NotesDropped != 3 {
 		t.Errorf("%d notes dropped", d.Attempts[0].NotesDropped)

@@ -228,6 +228,9 @@ func (w *world) beat(c call) answer {
 	switch {
 	case c.Note && a.Notes >= modelNotes:
 		a.NotesDropped++
+		told := w.answered(tr)
+		told.Row.NotesDropped = ptr(a.NotesDropped)
+		return told
 	case c.Note:
 		a.Notes++
 		seq := a.Seq

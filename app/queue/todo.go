@@ -75,6 +75,9 @@ type Row struct {
 	WorkOrder      json.RawMessage `json:"work_order"`
 	NextRetryAt    *time.Time      `json:"next_retry_at"`
 	DeadLetter     bool            `json:"dead_letter"`
+
+	// NotesDropped is only in the answer to a heartbeat whose note its attempt had no room for: how many that makes.
+	NotesDropped *int `json:"notes_dropped,omitempty"`
 }
 
 // Todo is a row with what it carries.

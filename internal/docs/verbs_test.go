@@ -120,7 +120,7 @@ func reference(t *testing.T) string {
 	// The largest first: an answer is described by the largest shape it holds.
 	shapes := []shape{
 		{"full todo", "A [row](#row), and:", output(identity.VerbClaimNext).Properties["todo"]},
-		{"row", "What every verb returns of a todo. A value that is missing is null.", output(identity.VerbHeartbeat)},
+		{"row", "What every verb returns of a todo. A value that is missing is null.", output(identity.VerbComplete)},
 		{"attempt", "See [attempts](attempts.md). A value that is missing is null.", *output(identity.VerbGetTodo).Properties["attempts"].Items},
 	}
 	var b strings.Builder
