@@ -183,7 +183,14 @@ func TestStoppedDatabase_IsSaidEverywhereAndSurvived(t *testing.T) {
 	claim := must[claimed](t, s, "claim", map[string]any{"id": id})
 	traces := batch(traceOf(t, claim.Traceparent), 5, "")
 
+	var hook struct{ URL string }
+	c.cliJSON(&hook, "webhook", "create", v.Slug, "generic")
+
 	db.Stop(t)
+	deliver := func() reply { return request(t, http.MethodPost, hook.URL, []byte(`{"n":1}`)) }
+	if res := deliver(); res.status != http.StatusServiceUnavailable || res.header.Get("Retry-After") == "" {
+		t.Errorf("a delivery while the database is stopped: %d %s", res.status, res.body)
+	}
 	for _, encoding := range []string{"protobuf", "json+gzip"} {
 		res := export(t, v, encoding, traces)
 		if after, err := strconv.Atoi(res.header.Get("Retry-After")); res.status != http.StatusServiceUnavailable || err != nil || after < 1 || after > 5 {
@@ -209,6 +216,12 @@ func TestStoppedDatabase_IsSaidEverywhereAndSurvived(t *testing.T) {
 		// Of the connections that the outage broke, each is found broken once.
 		if _, errs, err := c.cli("todo", "show", id); err != nil {
 			return errors.New(errs)
+		}
+		return nil
+	})
+	await(t, "deliveries to be taken again", func() error {
+		if res := deliver(); res.status != http.StatusAccepted || !strings.Contains(res.body, `"created":1`) {
+			return errors.New(res.body)
 		}
 		return nil
 	})
