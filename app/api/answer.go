@@ -13,6 +13,7 @@ import (
 	"github.com/switchboard-otel/switchboard/app/fault"
 	"github.com/switchboard-otel/switchboard/app/identity"
 	"github.com/switchboard-otel/switchboard/app/postgres"
+	"github.com/switchboard-otel/switchboard/app/rungraph"
 )
 
 // refusal is the body of every answer that is not a success.
@@ -53,6 +54,10 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		writeJSON(w, http.StatusRequestEntityTooLarge, refusal{"the body is larger than 1 MiB", string(fault.Invalid)})
 		return
 	}
+	if errors.Is(err, errDocumentTooLarge) {
+		writeJSON(w, http.StatusRequestEntityTooLarge, refusal{rungraph.ErrTooLarge.Message, string(fault.Invalid)})
+		return
+	}
 	f := fault.From(err, postgres.Fault)
 	if f.Code == fault.Unavailable {
 		w.Header().Set("Retry-After", "1")
@@ -66,8 +71,17 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	writeJSON(w, statusOf[f.Code], refusal{f.Message, string(f.Code)})
 }
 
+// verbatim is JSON text that is sent as it is: a document keeps its bytes, so that its hash stays true.
+type verbatim []byte
+
 // writeJSON sends a document whole or not at all: an answer that cannot be written must not look like a success.
 func writeJSON(w http.ResponseWriter, status int, body any) {
+	if doc, isText := body.(verbatim); isText {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_, _ = w.Write(doc)
+		return
+	}
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)

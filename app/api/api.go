@@ -12,13 +12,14 @@ import (
 	"github.com/switchboard-otel/switchboard/app/identity"
 	"github.com/switchboard-otel/switchboard/app/intake"
 	"github.com/switchboard-otel/switchboard/app/queue"
+	"github.com/switchboard-otel/switchboard/app/rungraph"
 	"github.com/switchboard-otel/switchboard/app/spans"
 )
 
 // Prefix is where the API lives. The handler expects whole paths.
 const Prefix = "/api/v1"
 
-// maxBody caps a request (decisions.md 51).
+// maxBody caps a request (decisions.md 51), but for the import of a document.
 const maxBody = 1 << 20
 
 // Config is what the API works with.
@@ -27,6 +28,7 @@ type Config struct {
 	Queue      *queue.Store
 	Spans      *spans.Store
 	Intake     *intake.Store
+	RunGraphs  *rungraph.Store
 	BaseURL    string        // what links are built from, without a trailing slash
 	Version    string        // of the server
 	LocalLogin bool          // one-time sign-in links are handed out
@@ -58,7 +60,7 @@ func New(cfg Config) http.Handler {
 			noRoute(w, r)
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		r.Body = http.MaxBytesReader(w, r.Body, bodyLimit(r.URL.Path))
 		mux.ServeHTTP(w, r)
 	})
 }

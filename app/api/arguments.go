@@ -11,7 +11,10 @@ import (
 	"github.com/switchboard-otel/switchboard/app/fault"
 )
 
-var errTooLarge = errors.New("the body is over the cap")
+var (
+	errTooLarge         = errors.New("the body is over the cap")
+	errDocumentTooLarge = errors.New("the document is over its cap")
+)
 
 // bodyOf reads the arguments of a body, a JSON object. No body is no arguments.
 func bodyOf(r *http.Request) *arguments.Arguments {

@@ -15,6 +15,7 @@ import (
 	"github.com/switchboard-otel/switchboard/app/intake"
 	"github.com/switchboard-otel/switchboard/app/postgres/postgrestest"
 	"github.com/switchboard-otel/switchboard/app/queue"
+	"github.com/switchboard-otel/switchboard/app/rungraph"
 	"github.com/switchboard-otel/switchboard/app/settings"
 	"github.com/switchboard-otel/switchboard/app/spans"
 	"github.com/switchboard-otel/switchboard/app/typeid"
@@ -59,6 +60,7 @@ func setup(t *testing.T, change ...func(*Config)) *fixture {
 		Describe:   func() string { return "PostgreSQL of a test" },
 		Log:        zaptest.NewLogger(t),
 	}}
+	f.RunGraphs = rungraph.NewStore(db.Pool, todos, f.Spans, f.Version)
 	for _, c := range change {
 		c(&f.Config)
 	}

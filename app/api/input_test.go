@@ -207,6 +207,9 @@ func TestInput_EveryRouteRefusesABodyThatIsNoObject(t *testing.T) {
 			if op.RequestBody.Content == nil {
 				continue
 			}
+			if path == importPath {
+				continue // a document, which has refusals of its own
+			}
 			for _, body := range []string{`[]`, `"` + canary + `"`, `7`, `{"` + canary + `":1} {}`, `{`, "\ufeff{}", "\x00", strings.Repeat("[", 20000)} {
 				sentence := f.do(t, &f.alice, strings.ToUpper(method), paths.Replace(path), body).refused(t, http.StatusBadRequest, "invalid")
 				if sentence != "the body must be one JSON object" {
@@ -231,7 +234,8 @@ func TestInput_EveryArgumentOfEveryQueryIsRefusedByName(t *testing.T) {
 	}
 	id := f.state(t, "pending")
 	values := map[string][]string{"q": {"a\x00"}, "endpoint": {"a\x00"}, "queue": {"a\x00"}, "include": {canary, "attempts,", "a\x00"}, "cursor": {canary, "a\x00"},
-		"webhook": {"a\x00"}}
+		"webhook": {"a\x00"}, "from": {canary, "a\x00", "2026-04-02", "7"}, "to": {canary, "2026-04-02T10:00:00"}}
+	paths := strings.NewReplacer("{id}", id, "{queue}", "default")
 	for path, methods := range d.Paths {
 		for _, p := range methods["get"].Parameters {
 			if p.In != "query" {
@@ -250,14 +254,14 @@ func TestInput_EveryArgumentOfEveryQueryIsRefusedByName(t *testing.T) {
 			}
 			for _, value := range bad {
 				query := "?" + url.Values{p.Name: {value}}.Encode()
-				got := f.do(t, &f.alice, "GET", strings.Replace(path, "{id}", id, 1)+query, "")
+				got := f.do(t, &f.alice, "GET", paths.Replace(path)+query, "")
 				sentence := got.refused(t, http.StatusBadRequest, "invalid")
 				if !strings.HasPrefix(sentence, p.Name+" ") || strings.Contains(got.body, canary) {
 					t.Errorf("%s%s: %q", path, query, sentence)
 				}
 			}
 			for _, value := range []string{"", "null"} {
-				target := strings.Replace(path, "{id}", id, 1) + "?" + p.Name + "=" + value
+				target := paths.Replace(path) + "?" + p.Name + "=" + value
 				if got := f.do(t, &f.alice, "GET", target, ""); got.status != http.StatusOK {
 					t.Errorf("%s: %d %s", target, got.status, got.body)
 				}

@@ -50,6 +50,12 @@ func (s *server) routes() []route {
 		{http.MethodPost, "/webhooks/{webhook}/rules/test", s.testWebhookRules},
 		{http.MethodGet, "/events", s.listEvents},
 		{http.MethodGet, "/events/{event}", s.showEvent},
+		{http.MethodGet, "/todos/{id}/rungraph", s.todoGraph},
+		{http.MethodGet, "/queues/{queue}/rungraph", s.queueGraph},
+		{http.MethodGet, importPath, s.listGraphs},
+		{http.MethodPost, importPath, s.importGraph},
+		{http.MethodGet, "/rungraph/{document}", s.showGraph},
+		{http.MethodDelete, "/rungraph/{document}", s.deleteGraph},
 	}
 }
 

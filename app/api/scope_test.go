@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/switchboard-otel/switchboard/app/rungraph"
 	"github.com/switchboard-otel/switchboard/app/typeid"
 )
 
@@ -15,7 +16,7 @@ func (f *fixture) snapshot(t *testing.T) map[string]string {
 	t.Helper()
 	digests := map[string]string{}
 	for _, table := range []string{"agents", "endpoints", "credentials", "todos", "todo_attempts", "todo_activity", "todo_trace_bindings", "login_links",
-		"webhooks", "webhook_rules", "events"} {
+		"webhooks", "webhook_rules", "events", "rungraph_documents"} {
 		var digest string
 		err := f.db.Pool.QueryRow(t.Context(), `SELECT coalesce(md5(string_agg(r::text, ';' ORDER BY r::text)), '') FROM `+table+` r`).Scan(&digest)
 		if err != nil {
@@ -45,14 +46,18 @@ func TestScope_ForeignIsUnknownOnEveryRouteByteForByte(t *testing.T) {
 	}
 	webhook, event := f.delivered(t, active.Slug)
 	foreign["{webhook}"], foreign["{event}"] = []string{webhook}, []string{event}
+	foreign["{document}"] = []string{f.kept(t, &f.alice)}
 	unknown := map[string]string{"{ref}": "nobody-x2x2", "{id}": typeid.Todo.Format(typeid.New()),
-		"{webhook}": typeid.Webhook.Format(typeid.New()), "{event}": typeid.Event.Format(typeid.New())}
+		"{webhook}": typeid.Webhook.Format(typeid.New()), "{event}": typeid.Event.Format(typeid.New()),
+		"{document}": rungraph.ID(typeid.New()).String()}
 	never := map[string][]string{
 		"{ref}": {"ep_", "%00", "a%2Fb", strings.Repeat("x", 3000), "%ff", strings.ToUpper(active.Slug)},
 		"{id}":  {"td_", "x", "%00", "%ff", "a%2Fb", strings.Repeat("9", 5000), strings.ToUpper(foreign["{id}"][0])},
 
 		"{webhook}": {"wh_", "x", "%00", "%ff", strings.ToUpper(webhook)},
 		"{event}":   {"ev_", "x", "%00", "%ff", strings.ToUpper(event)},
+
+		"{document}": {"rg_", "x", "%00", "%ff", strings.ToUpper(foreign["{document}"][0])},
 	}
 	bodies := []string{
 		"", `{"title":"t","summary":"s","retry":false,"overlap_seconds":60,"default_max_attempts":2,"source_type":"generic","rules":[],"payload":{},"queue":"default","reason":"r"}`,
@@ -98,7 +103,7 @@ func TestScope_ListsHoldNothingForeign(t *testing.T) {
 	f := setup(t)
 	calls := map[string]string{
 		"GET /status": "", "GET /endpoints": "", "GET /todos": "", "GET /todos?dead_letter=true": "", "POST /todos/retry": `{"dead_letter":true}`,
-		"GET /webhooks": "", "GET /events": "",
+		"GET /webhooks": "", "GET /events": "", "GET /rungraph": "",
 	}
 	ask := func() map[string]string {
 		answers := map[string]string{}
@@ -113,6 +118,7 @@ func TestScope_ListsHoldNothingForeign(t *testing.T) {
 		f.state(t, state)
 	}
 	f.delivered(t, f.vend(t, &f.alice, `{"name":"alices secret agent"}`).Slug)
+	f.kept(t, &f.alice)
 	if diff := cmp.Diff(alone, ask()); diff != "" {
 		t.Errorf("bob sees that alice is there: %s", diff)
 	}

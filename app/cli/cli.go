@@ -71,7 +71,7 @@ func usagef(format string, args ...any) error { return &usageError{fmt.Sprintf(f
 
 func (a *app) root() *cobra.Command {
 	root := group("switchboard", "Push todos, vend endpoints to agents, and read what happened",
-		a.endpointCommand(), a.todoCommand(), a.webhookCommand(), a.eventCommand(), a.quarantineCommand(), a.loginLinkCommand(), a.statusCommand(), a.versionCommand(), a.demoCommand(), a.doctorCommand())
+		a.endpointCommand(), a.todoCommand(), a.webhookCommand(), a.eventCommand(), a.quarantineCommand(), a.rungraphCommand(), a.loginLinkCommand(), a.statusCommand(), a.versionCommand(), a.demoCommand(), a.doctorCommand())
 	root.Long = `The client of a running Switchboard server.
 
 It finds the server and its credential from --url or SWITCHBOARD_URL and SWITCHBOARD_TOKEN, else from cli.json in

@@ -25,6 +25,7 @@ import (
 	"github.com/switchboard-otel/switchboard/app/postgres/postgrestest"
 	"github.com/switchboard-otel/switchboard/app/queue"
 	"github.com/switchboard-otel/switchboard/app/ratelimit"
+	"github.com/switchboard-otel/switchboard/app/rungraph"
 	"github.com/switchboard-otel/switchboard/app/settings"
 	"github.com/switchboard-otel/switchboard/app/spans"
 )
@@ -61,10 +62,12 @@ func setup(t *testing.T, change ...func(*fixture)) *fixture {
 		t.Fatal(err)
 	}
 	webhooks := intake.NewStore(intake.Config{Pool: f.db.Pool, Queue: todos, Settings: live, Sealer: sealer, BaseURL: f.url})
+	stored := spans.NewStore(f.db.Pool, live)
 	unlimited := ratelimit.New(1e6, 1e6)
 	mux.Handle(intake.AddressPrefix, &intake.Handler{Intake: webhooks, Settings: live, PreAuth: unlimited, PerWebhook: unlimited,
 		ClientAddress: func(r *http.Request) string { return r.RemoteAddr }, Log: log})
-	mux.Handle("/api/v1/", api.New(api.Config{Identity: people, Queue: todos, Intake: webhooks, Spans: spans.NewStore(f.db.Pool, live), BaseURL: f.url,
+	mux.Handle("/api/v1/", api.New(api.Config{Identity: people, Queue: todos, Intake: webhooks, Spans: stored,
+		RunGraphs: rungraph.NewStore(f.db.Pool, todos, stored, "1.2.3"), BaseURL: f.url,
 		Version: "1.2.3", LocalLogin: f.localLogin, Describe: func() string { return "PostgreSQL of a test" }, Log: log}))
 	mux.Handle("/mcp/{endpoint}", mcpserver.New(mcpserver.Config{Identity: people, Queue: todos, BaseURL: f.url, Version: "1.2.3", Log: log,
 		PreAuth: unlimited, PerEndpoint: unlimited,

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/switchboard-otel/switchboard/app/fault"
+	"github.com/switchboard-otel/switchboard/app/identity"
 	"github.com/switchboard-otel/switchboard/app/queue"
 	"github.com/switchboard-otel/switchboard/app/spans"
 )
@@ -40,6 +41,7 @@ var (
 	errManyTodos = fault.New(fault.Invalid, fmt.Sprintf("the window holds more than %d todos: narrow it", maxTodos))
 	errLarge     = fault.New(fault.Invalid, fmt.Sprintf("the document would be larger than %d MiB: narrow the window", MaxBytes>>20))
 	errWindow    = fault.InvalidArgument("from", "must be before to")
+	errQueue     = fault.InvalidArgument("queue", "must be a queue's name")
 )
 
 // ExportTodo writes one of a human's todos as a document. A foreign todo is unknown: fault.ErrTodoNotFound.
@@ -58,19 +60,25 @@ func (s *Store) ExportTodo(ctx context.Context, human, id uuid.UUID, full bool) 
 // Window is a queue from one instant to another: the todos that were made in it.
 type Window struct {
 	Queue string
-	From  time.Time
+	From  time.Time // the zero time is a day before To
 	To    time.Time // exclusive; the zero time is now
 }
 
 // ExportQueue writes the todos that a human's queue of one name got in a window, over all of the human's endpoints,
 // oldest first. A queue that has none is an empty run.
 func (s *Store) ExportQueue(ctx context.Context, human uuid.UUID, w Window, full bool) ([]byte, error) {
+	if !identity.ValidQueue(w.Queue) && w.Queue != queue.Quarantine {
+		return nil, errQueue
+	}
 	now, err := s.now(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if w.To.IsZero() {
 		w.To = now
+	}
+	if w.From.IsZero() {
+		w.From = w.To.AddDate(0, 0, -1)
 	}
 	if !w.From.Before(w.To) {
 		return nil, errWindow

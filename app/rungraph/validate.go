@@ -43,6 +43,13 @@ func Validate(ctx context.Context, doc []byte, tell func(done, total int)) (*Rep
 	return answer(report, p)
 }
 
+// Unreadable is the report of a document that could not be read at all.
+func Unreadable(why string) *Report {
+	report := &Report{}
+	report.add("E001", nil, "%s", why)
+	return report
+}
+
 func answer(report *Report, p *progress) (*Report, error) {
 	if err := p.ctx.Err(); err != nil {
 		return nil, err

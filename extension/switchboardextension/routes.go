@@ -14,6 +14,7 @@ import (
 	"github.com/switchboard-otel/switchboard/app/intake"
 	"github.com/switchboard-otel/switchboard/app/mcpserver"
 	"github.com/switchboard-otel/switchboard/app/oauth"
+	"github.com/switchboard-otel/switchboard/app/rungraph"
 )
 
 // healthTimeout bounds how long a health probe waits for the database.
@@ -43,9 +44,10 @@ func (s *switchboard) routes() (http.Handler, error) {
 		})
 	}
 	if s.cfg.Features.Board.On() {
+		graphs := rungraph.NewStore(s.db.Verbs, s.queue, s.spans, s.version())
 		mux.Handle("/api/v1/", api.New(api.Config{
-			Identity: s.identity, Queue: s.queue, Spans: s.spans, Intake: s.intake, BaseURL: s.cfg.baseURL(), Version: s.version(),
-			LocalLogin: s.cfg.LocalLogin.On(), Describe: s.db.Describe, Log: s.log,
+			Identity: s.identity, Queue: s.queue, Spans: s.spans, Intake: s.intake, RunGraphs: graphs, BaseURL: s.cfg.baseURL(),
+			Version: s.version(), LocalLogin: s.cfg.LocalLogin.On(), Describe: s.db.Describe, Log: s.log,
 		}))
 		pages, err := board.New(board.Config{
 			Identity: s.identity, Queue: s.queue, Spans: s.spans, Feed: feed.NewStore(s.db.Verbs), Intake: s.intake,
