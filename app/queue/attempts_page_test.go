@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
@@ -150,21 +151,30 @@ func TestAttemptHistory_AWorkerThatLostItsTokenDies(t *testing.T) {
 	}
 }
 
-// "Died is not failed": last_heartbeat_at bounds when the holder went quiet.
+// "Died is not failed": last_heartbeat_at bounds when the holder went quiet, whoever found that out.
 func TestAttemptHistory_ADeathSaysWhenItsHolderWasLastHeardOf(t *testing.T) {
-	b := setup(t)
-	clock := b.freeze(t)
-	id := b.push(t)
-	b.claim(t, id, queue.ClaimParams{LeaseTTLSeconds: ptr(60)})
-	clock.pass(t, 30e9)
-	if _, err := b.queue.Heartbeat(t.Context(), b.endpoint, id, queue.HeartbeatParams{}); err != nil {
-		t.Fatal(err)
-	}
-	heard := clock.now
-	clock.pass(t, 61e9)
-	a := b.claim(t, id, queue.ClaimParams{}).PriorAttempts[0]
-	if !a.Died || a.LastHeartbeatAt == nil || !a.LastHeartbeatAt.Equal(heard) || !a.EndedAt.Equal(clock.now) {
-		t.Errorf("%+v", a)
+	for outcome, ends := range map[string]bool{"reaped": true, "lease_expired": false} {
+		t.Run(outcome, func(t *testing.T) {
+			b := setup(t)
+			clock := b.freeze(t)
+			id := b.push(t)
+			b.claim(t, id, queue.ClaimParams{LeaseTTLSeconds: ptr(60)})
+			clock.pass(t, 30*time.Second)
+			if _, err := b.queue.Heartbeat(t.Context(), b.endpoint, id, queue.HeartbeatParams{}); err != nil {
+				t.Fatal(err)
+			}
+			heard := clock.now
+			clock.pass(t, 61*time.Second)
+			if ends {
+				if n, err := b.queue.Reap(t.Context()); n != 1 || err != nil {
+					t.Fatalf("reaped %d, %v", n, err)
+				}
+			}
+			a := b.claim(t, id, queue.ClaimParams{}).PriorAttempts[0]
+			if !a.Died || *a.Outcome != outcome || a.LastHeartbeatAt == nil || !a.LastHeartbeatAt.Equal(heard) || !a.EndedAt.Equal(clock.now) {
+				t.Errorf("%+v", a)
+			}
+		})
 	}
 }
 
