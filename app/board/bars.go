@@ -22,7 +22,22 @@ func rowID(r trail.Row) string {
 	if r.Span == nil {
 		return "p-" + hex.EncodeToString(r.ParentID[:])
 	}
-	return "s-" + hex.EncodeToString(r.Span.TraceID[:4]) + "-" + hex.EncodeToString(r.Span.SpanID[:])
+	return "s-" + hex.EncodeToString(r.Span.TraceID[:2]) + hex.EncodeToString(r.Span.SpanID[:])
+}
+
+// rowClass says how a row is drawn and by which filters it is found.
+func rowClass(r trail.Row) string {
+	class := "wf-row"
+	for _, c := range []struct {
+		name string
+		is   bool
+	}{{" is-ghost", r.Span == nil}, {" is-plumbing", r.Plumbing}, {" is-crit", r.Critical},
+		{" is-error", r.Span != nil && r.Span.StatusCode == "error"}} {
+		if c.is {
+			class += c.name
+		}
+	}
+	return class
 }
 
 // rowCategory is the category a row is coloured and filtered by.

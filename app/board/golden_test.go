@@ -72,7 +72,7 @@ func sample() *todoView {
 	}
 	v := &todoView{Now: at(500), Todo: d, Last: &d.Attempts[1], Open: &d.Attempts[0], Viewer: "Local owner", Me: "human:hu_0000000000000000000000001a", Form: "the-form-token", BaseURL: "http://127.0.0.1:8321",
 		Spans: map[int]spans.Count{1: {AttemptSeq: 1, Stored: 3, Dropped: 12}}}
-	v.Timeline = trail.Merge(&d.Detail, d.Activity, 500, 0)
+	v.Timeline = trail.Merge(nil, &d.Detail, d.Activity, 500, 0)
 
 	span := func(n, parent byte, category, name string, from, to int) spans.Span {
 		s := spans.Span{TraceID: [16]byte{1}, SpanID: [8]byte{7: n}, Name: name, Kind: "internal", StatusCode: "unset", Category: category,
@@ -86,6 +86,7 @@ func sample() *todoView {
 	run.Tool, run.StatusCode, run.StatusMessage = "bash", "error", "exit status 1"
 	t := trace{Seq: 1, Attempt: &d.Attempts[1], Count: v.Spans[1]}
 	t.arrange([]spans.Span{span(1, 0, "internal", "invoke_agent", 0, 41000), call, run}, v.Now, 500, false)
+	t.thin(mostDetails)
 	v.Traces = []trace{t}
 	return v
 }

@@ -27,10 +27,10 @@ import (
 // what an attempt holds by default; the rows it draws are fewer (waterfall_max_spans).
 const mostSpansRead = 10_000
 
-// What a page holds of all its waterfalls together, newest attempt first: rows, and bytes of attributes.
+// What a page holds of all its waterfalls together, newest attempt first: rows, and bytes of their details.
 const (
-	mostRows       = 2000
-	mostAttributes = 384 << 10
+	mostRows    = 2000
+	mostDetails = 240 << 10
 )
 
 // todoView is a todo as its page shows it.
@@ -57,6 +57,7 @@ type trace struct {
 	Attempt   *queue.Attempt // nil: none, or one that was pruned
 	Count     spans.Count
 	Limit     int // how many spans the attempt shows at most
+	Detailed  int // how many rows have their details
 	Summary   trail.Summary
 	Waterfall trail.Waterfall
 }
@@ -177,7 +178,7 @@ func (b *board) fill(ctx context.Context, view *todoView, human uuid.UUID, only 
 	if view.Event, err = b.Intake.EventOfTodo(ctx, human, todo.ID.UUID()); err != nil {
 		return err
 	}
-	view.Timeline = trail.MergeWith(view.Event, &todo.Detail, todo.Activity, limits[settings.TimelineMaxEntries], view.Look.Older)
+	view.Timeline = trail.Merge(view.Event, &todo.Detail, todo.Activity, limits[settings.TimelineMaxEntries], view.Look.Older)
 	counts, err := b.Spans.Counts(ctx, human, todo.ID.UUID())
 	if err != nil {
 		return err
@@ -185,7 +186,7 @@ func (b *board) fill(ctx context.Context, view *todoView, human uuid.UUID, only 
 	for _, c := range counts {
 		view.Spans[c.AttemptSeq] = c
 	}
-	rows, bytes := mostRows, mostAttributes
+	rows, bytes := mostRows, mostDetails
 	for _, t := range view.traced(counts) {
 		if only != nil && !slices.Contains(only, t.Seq) {
 			continue
@@ -242,17 +243,18 @@ func (t *trace) arrange(all []spans.Span, now time.Time, limit int, fold bool) {
 	}
 }
 
-// thin takes the attributes out of the rows for which a page has no room left, and returns the room that is.
+// thin decides how many rows have their details, for which a page has room, and returns the room that is left.
 func (t *trace) thin(room int) int {
 	for i := range t.Waterfall.Rows {
-		s := t.Waterfall.Rows[i].Span
-		if s == nil {
-			continue
+		if s := t.Waterfall.Rows[i].Span; s != nil {
+			for _, f := range factsOf(s) {
+				room -= len(f.Name) + len(f.Value) + len("<dt></dt><dd></dd>")
+			}
 		}
-		if room -= len(s.Attributes); room < 0 {
-			s.Attributes = []byte(`{"left out":"this page would grow too large; switchboard todo show --spans --json has them"}`)
-			room = 0
+		if room < 0 {
+			return 0
 		}
+		t.Detailed = i + 1
 	}
 	return room
 }
