@@ -18,11 +18,11 @@ func event(when int, disposition intake.Disposition, trace string) *intake.Event
 }
 
 // REQ-12's scenario: routed by lane-s, claimed, noted twice, reaped, claimed again and completed.
-func TestMergeWith_ARelaysStory(t *testing.T) {
+func TestMerge_ARelaysStory(t *testing.T) {
 	d := todo(attempt(2, 60, 90, "completed"), attempt(1, 10, 50, "reaped"))
 	e := event(-1, intake.Routed, `{"stage":"rule","rule_index":1,"rule_id":"lane-s","action":{"queue":"small","work_order":true},
 		"evaluated":[{"rule_id":"drop-bots","outcome":"no_match"},{"rule_id":"lane-s","outcome":"match"}]}`)
-	got := MergeWith(e, d, []queue.ActivityEntry{entry(1, 20, "note", 1, `null`), entry(2, 30, "note", 1, `null`)}, 500, 0)
+	got := Merge(e, d, []queue.ActivityEntry{entry(1, 20, "note", 1, `null`), entry(2, 30, "note", 1, `null`)}, 500, 0)
 	want := []string{"received", "verified", "routed", "created",
 		"attempt 1", "  claimed", "  note", "  note, then quiet for 20s", "  ended", "attempt 2", "  claimed", "  ended"}
 	if diff := cmp.Diff(want, told(got)); diff != "" {
@@ -32,7 +32,7 @@ func TestMergeWith_ARelaysStory(t *testing.T) {
 	if route.By() != "lane-s" || route.Queue != "small" || !route.WorkOrder || len(route.Evaluated) != 2 {
 		t.Errorf("route %+v", route)
 	}
-	if page := MergeWith(e, d, nil, 4, 3); page.Older != 1 || page.Newer != 3 || page.Total != 8 {
+	if page := Merge(e, d, nil, 4, 3); page.Older != 1 || page.Newer != 3 || page.Total != 8 {
 		t.Errorf("a page of it: %+v", page)
 	}
 }
@@ -55,10 +55,10 @@ func TestRouteOf_WhatDecided(t *testing.T) {
 }
 
 // A todo that a human had run again came from an event that is older than its predecessors.
-func TestMergeWith_AnOldEventComesFirst(t *testing.T) {
+func TestMerge_AnOldEventComesFirst(t *testing.T) {
 	e := event(0, intake.Routed, `{}`)
 	e.ReceivedAt = at(0).Add(-time.Hour)
-	got := MergeWith(e, todo(), nil, 500, 0)
+	got := Merge(e, todo(), nil, 500, 0)
 	if diff := cmp.Diff([]string{"received", "verified", "routed", "created"}, told(got)); diff != "" {
 		t.Error(diff)
 	}

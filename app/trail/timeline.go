@@ -55,15 +55,10 @@ type Timeline struct {
 	Newer   int // items after the last shown
 }
 
-// Merge is MergeWith for a todo that came from no event.
-func Merge(todo *queue.Detail, activity []queue.ActivityEntry, limit, skip int) Timeline {
-	return MergeWith(nil, todo, activity, limit, skip)
-}
-
-// MergeWith builds the timeline of a todo, from the event it came from on. A page shows at most limit items, the
-// newest after skip (decisions.md 42). An entry of the activity log belongs to the attempt it names, else to the
-// attempt that was open then.
-func MergeWith(event *intake.Event, todo *queue.Detail, activity []queue.ActivityEntry, limit, skip int) Timeline {
+// Merge builds the timeline of a todo, from the event it came from on; nil when it came from none. A page shows at
+// most limit items, the newest after skip (decisions.md 42). An entry of the activity log belongs to the attempt it
+// names, else to the attempt that was open then.
+func Merge(event *intake.Event, todo *queue.Detail, activity []queue.ActivityEntry, limit, skip int) Timeline {
 	attempts := slices.Clone(todo.Attempts)
 	slices.SortFunc(attempts, func(a, b queue.Attempt) int { return a.Seq - b.Seq })
 	groups := make([]Entry, len(attempts))

@@ -63,7 +63,7 @@ func TestMerge_TellsTheStoryInOrder(t *testing.T) {
 	first := attempt(1, 10, 400, "reaped")
 	first.LastHeartbeatAt = ptr(at(100))
 	d := todo(attempt(2, 500, 600, "completed"), first)
-	got := Merge(d, []queue.ActivityEntry{
+	got := Merge(nil, d, []queue.ActivityEntry{
 		entry(1, 5, "rung", 0, ""),
 		entry(2, 20, "note", 1, ""),
 		entry(3, 30, "note", 1, ""),
@@ -87,7 +87,7 @@ func TestMerge_SaysWhereAttemptsWerePruned(t *testing.T) {
 	t.Parallel()
 	d := todo(attempt(4, 100, 110, "failed"))
 	d.AttemptsPruned = 3
-	got := Merge(d, []queue.ActivityEntry{entry(1, 50, "note", 2, "")}, 500, 0)
+	got := Merge(nil, d, []queue.ActivityEntry{entry(1, 50, "note", 2, "")}, 500, 0)
 	want := []string{"created", "note", "attempts_pruned", "attempt 4", "  claimed", "  ended"}
 	if diff := cmp.Diff(want, told(got)); diff != "" {
 		t.Fatal(diff)
@@ -98,11 +98,11 @@ func TestMerge_ShowsTheNewestAndCountsTheRest(t *testing.T) {
 	t.Parallel()
 	d := todo(attempt(2, 30, 0, ""), attempt(1, 10, 20, "failed"))
 	notes := []queue.ActivityEntry{entry(1, 31, "note", 2, ""), entry(2, 32, "note", 2, "")}
-	newest := Merge(d, notes, 2, 0)
+	newest := Merge(nil, d, notes, 2, 0)
 	if diff := cmp.Diff([]string{"attempt 2", "  note", "  note"}, told(newest)); diff != "" || newest.Older != 4 {
 		t.Fatal(diff, newest.Older)
 	}
-	older := Merge(d, notes, 3, 2)
+	older := Merge(nil, d, notes, 3, 2)
 	want := []string{"attempt 1", "  claimed", "  ended", "attempt 2", "  claimed"}
 	if diff := cmp.Diff(want, told(older)); diff != "" || older.Older != 1 || older.Newer != 2 {
 		t.Fatal(diff, older.Older, older.Newer)
@@ -127,7 +127,7 @@ func TestMerge_IsInTimeOrderAndPagesLoseNothing(t *testing.T) {
 		for range rapid.IntRange(0, 4).Draw(t, "others") {
 			activity = append(activity, entry(0, rapid.IntRange(0, clock+2).Draw(t, "other"), "a2a_state", 0, ""))
 		}
-		whole := Merge(d, activity, 1000, 0)
+		whole := Merge(nil, d, activity, 1000, 0)
 		flat := flatten(whole)
 		if len(flat) != whole.Total || whole.Total != 1+2*len(d.Attempts)+len(activity) {
 			t.Fatalf("%d items of %d", len(flat), whole.Total)
@@ -140,7 +140,7 @@ func TestMerge_IsInTimeOrderAndPagesLoseNothing(t *testing.T) {
 		limit := rapid.IntRange(1, 7).Draw(t, "limit")
 		var paged []Item
 		for skip := 0; skip < whole.Total; skip += limit {
-			p := Merge(d, activity, limit, skip)
+			p := Merge(nil, d, activity, limit, skip)
 			if p.Older+len(flatten(p))+p.Newer != p.Total {
 				t.Fatalf("%d older, %d here, %d newer of %d", p.Older, len(flatten(p)), p.Newer, p.Total)
 			}

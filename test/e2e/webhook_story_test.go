@@ -83,7 +83,7 @@ func TestDelivery_ARelaysStory(t *testing.T) {
 		t.Fatal(err)
 	}
 	var told []string
-	for _, e := range timeline.MergeWith(event, &todo.Detail, todo.Activity, 500, 0).Entries {
+	for _, e := range timeline.Merge(event, &todo.Detail, todo.Activity, 500, 0).Entries {
 		switch {
 		case e.Attempt != nil:
 			for _, item := range e.Items {
