@@ -31,6 +31,7 @@ func (s *switchboard) routes() (http.Handler, error) {
 	mux.Handle("GET /metrics", s.telemetry.Handler(string(s.cfg.MetricsToken)))
 	if s.cfg.Features.MCP.On() {
 		verbs := mcpserver.New(mcpserver.Config{
+			AuthorizationServers: s.authorizationServers(),
 			Identity: s.identity, Queue: s.queue, Intake: s.intake, Bell: s.bell, BaseURL: s.cfg.baseURL(), Version: s.version(),
 			Log: s.log, PreAuth: s.preAuth, PerEndpoint: s.mcp, ClientAddress: s.ClientAddress,
 		})

@@ -118,3 +118,11 @@ func (s *switchboard) newOAuth() *oauth.Server {
 		PreAuth: s.preAuth, Registrations: s.registrations, ClientAddress: s.ClientAddress,
 	})
 }
+
+// authorizationServers name who gives tokens for MCP: this server, where it has the pages on which a human says yes.
+func (s *switchboard) authorizationServers() []string {
+	if !s.cfg.Features.Board.On() {
+		return nil
+	}
+	return []string{s.cfg.baseURL()}
+}
