@@ -42,6 +42,11 @@ func (g *Gate) Admit(w http.ResponseWriter, r *http.Request, challenge string) *
 	if !g.Reached(w, r) {
 		return nil
 	}
+	return g.Enter(w, r, challenge)
+}
+
+// Enter is the rest of Admit, for a route that looked at something else first.
+func (g *Gate) Enter(w http.ResponseWriter, r *http.Request, challenge string) *identity.Endpoint {
 	endpoint, err := g.Authenticate(r.Context(), r.Header)
 	switch {
 	case errors.Is(err, identity.ErrUnauthenticated):
@@ -49,7 +54,7 @@ func (g *Gate) Admit(w http.ResponseWriter, r *http.Request, challenge string) *
 		http.Error(w, "a valid credential is needed: Authorization: Bearer sbk_...", http.StatusUnauthorized)
 		return nil
 	case err != nil:
-		g.broken(w, err)
+		g.Broken(w, err)
 		return nil
 	case !endpoint.Matches(r.PathValue("endpoint")):
 		http.Error(w, "this credential belongs to another endpoint", http.StatusForbidden)
@@ -98,8 +103,8 @@ func tooMany(w http.ResponseWriter, after int) {
 	http.Error(w, "too many requests; wait and try again", http.StatusTooManyRequests)
 }
 
-// broken answers when it cannot be known who calls.
-func (g *Gate) broken(w http.ResponseWriter, err error) {
+// Broken answers when it cannot be known who calls.
+func (g *Gate) Broken(w http.ResponseWriter, err error) {
 	if postgres.Unavailable(err) {
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, fault.ErrUnavailable.Message, http.StatusServiceUnavailable)

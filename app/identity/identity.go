@@ -32,6 +32,9 @@ const (
 	VerbGetDefaultLease = "get_default_lease"
 	VerbSetDefaultLease = "set_default_lease"
 
+	VerbRequestInput = "request_input"
+	VerbRequestAuth  = "request_auth"
+
 	VerbCreateWebhook     = "create_webhook"
 	VerbListWebhooks      = "list_webhooks"
 	VerbRotateWebhook     = "rotate_webhook"
@@ -50,6 +53,7 @@ var DrainVerbs = []string{
 
 // Verbs are all that can be granted. Those beyond the drain verbs are granted only by name.
 var Verbs = append(slices.Clone(DrainVerbs), VerbGetDefaultLease, VerbSetDefaultLease,
+	VerbRequestInput, VerbRequestAuth,
 	VerbCreateWebhook, VerbListWebhooks, VerbRotateWebhook, VerbDeleteWebhook,
 	VerbListWebhookRules, VerbSetWebhookRules, VerbTestWebhookRules, VerbListWebhookEvents, VerbGetWebhookEvent)
 

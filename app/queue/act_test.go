@@ -231,10 +231,10 @@ func TestInterrupt_KeepsTheHolderUntilItTimesOut(t *testing.T) {
 	b := setup(t)
 	id := b.push(t)
 	c := b.claim(t, id, queue.ClaimParams{RequireFence: ptr(true), LeaseTTLSeconds: ptr(60)})
-	if _, err := b.queue.Interrupt(t.Context(), b.endpoint, id, nil, queue.StateInputRequired); err == nil {
+	if _, err := b.queue.Interrupt(t.Context(), b.endpoint, id, nil, queue.StateInputRequired, nil); err == nil {
 		t.Fatal("interrupted without the fence's token")
 	}
-	row, err := b.queue.Interrupt(t.Context(), b.endpoint, id, &c.LeaseToken, queue.StateAuthRequired)
+	row, err := b.queue.Interrupt(t.Context(), b.endpoint, id, &c.LeaseToken, queue.StateAuthRequired, nil)
 	if err != nil || row.State != queue.StateAuthRequired || row.Owner == nil {
 		t.Fatal(row, err)
 	}
@@ -247,13 +247,13 @@ func TestInterrupt_KeepsTheHolderUntilItTimesOut(t *testing.T) {
 	if err != nil || !row.LeaseExpiresAt.Equal(lease) {
 		t.Errorf("a heartbeat moved the lease of an interrupted todo: %v, %v", row, err)
 	}
-	if row, err = b.queue.Resume(t.Context(), b.endpoint, id); err != nil || row.State != queue.StateClaimed || !row.LeaseExpiresAt.After(lease.Add(59*time.Minute)) {
+	if row, err = b.queue.Resume(t.Context(), b.endpoint, id, nil, nil); err != nil || row.State != queue.StateClaimed || !row.LeaseExpiresAt.After(lease.Add(59*time.Minute)) {
 		t.Fatal(row, err)
 	}
-	if _, err := b.queue.Resume(t.Context(), b.endpoint, id); err == nil {
+	if _, err := b.queue.Resume(t.Context(), b.endpoint, id, nil, nil); err == nil {
 		t.Error("resumed twice")
 	}
-	if _, err := b.queue.Interrupt(t.Context(), b.endpoint, id, &c.LeaseToken, queue.StateInputRequired); err != nil {
+	if _, err := b.queue.Interrupt(t.Context(), b.endpoint, id, &c.LeaseToken, queue.StateInputRequired, nil); err != nil {
 		t.Fatal(err)
 	}
 	b.Advance(t, 25*time.Hour)

@@ -32,6 +32,7 @@ type actor struct{ kind, ref string }
 type entry struct {
 	kind       string
 	attemptSeq *int
+	message    *string // at most maxNote bytes
 	detail     map[string]any
 }
 
@@ -44,9 +45,10 @@ const writeActivitySQL = `
 	room AS MATERIALIZED (
 		SELECT CASE WHEN log.surplus > 0 THEN sb_prune_activity(log.id, log.surplus) ELSE 0 END AS pruned FROM log
 	), written AS (
-		INSERT INTO todo_activity (todo_id, seq, attempt_seq, at, kind, actor_kind, actor_ref, detail)
-		SELECT log.id, log.activity_seq + e.n, e.attempt_seq, clock.now, e.kind, $2, $3, e.detail::jsonb
-		FROM log, clock, unnest($4::text[], $5::integer[], $6::text[]) WITH ORDINALITY AS e (kind, attempt_seq, detail, n)
+		INSERT INTO todo_activity (todo_id, seq, attempt_seq, at, kind, actor_kind, actor_ref, message, detail)
+		SELECT log.id, log.activity_seq + e.n, e.attempt_seq, clock.now, e.kind, $2, $3, e.message, e.detail::jsonb
+		FROM log, clock, unnest($4::text[], $5::integer[], $6::text[], $8::text[]) WITH ORDINALITY
+			AS e (kind, attempt_seq, detail, message, n)
 	)
 	UPDATE todos SET activity_seq = activity_seq + cardinality($4::text[]), activity_pruned = activity_pruned + room.pruned
 	FROM room WHERE id = $1`
@@ -55,9 +57,10 @@ const writeActivitySQL = `
 // the log is full the oldest notes go, then the oldest rings; a transition is recorded in any case
 // (decisions.md 39).
 func (s *Store) writeActivity(ctx context.Context, tx pgx.Tx, todo uuid.UUID, by actor, entries []entry) error {
-	kinds, seqs, details := make([]string, len(entries)), make([]*int, len(entries)), make([]*string, len(entries))
+	kinds, seqs := make([]string, len(entries)), make([]*int, len(entries))
+	details, messages := make([]*string, len(entries)), make([]*string, len(entries))
 	for i, e := range entries {
-		kinds[i], seqs[i] = e.kind, e.attemptSeq
+		kinds[i], seqs[i], messages[i] = e.kind, e.attemptSeq, e.message
 		if e.detail == nil {
 			continue
 		}
@@ -69,7 +72,7 @@ func (s *Store) writeActivity(ctx context.Context, tx pgx.Tx, todo uuid.UUID, by
 		details[i] = &detail
 	}
 	_, err := tx.Exec(ctx, writeActivitySQL, todo, by.kind, by.ref, kinds, seqs, details,
-		s.settings.Values(ctx)[settings.ActivityMaxPerTodo])
+		s.settings.Values(ctx)[settings.ActivityMaxPerTodo], messages)
 	return err
 }
 

@@ -50,7 +50,7 @@ func TestBackground_DrainsMoreThanOneBatch(t *testing.T) {
 			func(b *bundle, t *testing.T) {
 				id := b.push(t)
 				b.claim(t, id, queue.ClaimParams{})
-				if _, err := b.queue.Interrupt(t.Context(), b.endpoint, id, nil, queue.StateAuthRequired); err != nil {
+				if _, err := b.queue.Interrupt(t.Context(), b.endpoint, id, nil, queue.StateAuthRequired, nil); err != nil {
 					t.Fatal(err)
 				}
 				b.plenty(t)

@@ -125,7 +125,7 @@ func TestRetention_DeletesTerminalTodosByAgeAndNeverALiveOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.claim(t, live["interrupted"], queue.ClaimParams{})
-	if _, err := b.queue.Interrupt(t.Context(), b.endpoint, live["interrupted"], nil, queue.StateInputRequired); err != nil {
+	if _, err := b.queue.Interrupt(t.Context(), b.endpoint, live["interrupted"], nil, queue.StateInputRequired, nil); err != nil {
 		t.Fatal(err)
 	}
 	var terminal []uuid.UUID

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/google/uuid"
@@ -14,8 +15,9 @@ import (
 )
 
 // Interrupt makes a todo wait for input or for authorisation. Its holder keeps it, and the lease is not
-// looked at until it is resumed; interrupt_timeout_seconds later it counts as lapsed.
-func (s *Store) Interrupt(ctx context.Context, ep *identity.Endpoint, id uuid.UUID, leaseToken *string, into State) (*Row, error) {
+// looked at until it is resumed; interrupt_timeout_seconds later it counts as lapsed. The question, of which 2048
+// bytes are kept, is for whoever is to answer; credentials in it are masked.
+func (s *Store) Interrupt(ctx context.Context, ep *identity.Endpoint, id uuid.UUID, leaseToken *string, into State, question *string) (*Row, error) {
 	if into != StateInputRequired && into != StateAuthRequired {
 		return nil, fault.InvalidArgument("state", "must be input-required or auth-required")
 	}
@@ -28,14 +30,19 @@ func (s *Store) Interrupt(ctx context.Context, ep *identity.Endpoint, id uuid.UU
 			)
 			SELECT held.seq FROM held JOIN moved ON moved.id = held.id`,
 			heldArgs(ep, id, leaseToken, into)...).Scan(&step.attemptSeq)
-		return step, err
+		if step.says, step.cut = cleanNote(question); err != nil || step.says == nil {
+			return step, err
+		}
+		return step, say(ctx, tx, id, agentMessage(*question))
 	})
 }
 
-// Resume hands an interrupted todo back to its holder, with a full lease from now.
-func (s *Store) Resume(ctx context.Context, ep *identity.Endpoint, id uuid.UUID) (*Row, error) {
+// Resume hands an interrupted todo back to its holder, with a full lease from now. The answer, an A2A message that
+// the caller has checked, is kept for the holder; nil: none. says is what the log shows of it.
+func (s *Store) Resume(ctx context.Context, ep *identity.Endpoint, id uuid.UUID, answer json.RawMessage, says *string) (*Row, error) {
 	return s.a2aMove(ctx, ep, id, func(tx pgx.Tx) (a2aStep, error) {
 		step := a2aStep{action: "resume"}
+		step.says, step.cut = cleanNote(says)
 		err := tx.QueryRow(ctx, `
 			WITH clock AS MATERIALIZED (SELECT sb_now() AS now),
 			open AS MATERIALIZED (
@@ -49,7 +56,10 @@ func (s *Store) Resume(ctx context.Context, ep *identity.Endpoint, id uuid.UUID)
 				FROM open, clock WHERE t.id = open.id
 			)
 			SELECT open.seq FROM open`, id, ep.ID, ep.Queues).Scan(&step.attemptSeq)
-		return step, err
+		if err != nil || answer == nil {
+			return step, err
+		}
+		return step, say(ctx, tx, id, answer)
 	})
 }
 
@@ -109,7 +119,17 @@ func endTodo(ctx context.Context, tx pgx.Tx, id uuid.UUID, as State) error {
 type a2aStep struct {
 	action     string
 	attemptSeq *int
-	ends       string // how it ended the todo, empty when it did not
+	ends       string  // how it ended the todo, empty when it did not
+	says       *string // what somebody asked or answered, masked
+	cut        bool    // of which a part is missing
+}
+
+func (step *a2aStep) entry() entry {
+	detail := map[string]any{"action": step.action}
+	if step.cut {
+		detail["truncated"] = true
+	}
+	return entry{kind: KindA2AState, attemptSeq: step.attemptSeq, message: step.says, detail: detail}
 }
 
 // a2aMove runs a transition and writes its a2a_state row in the same transaction. When move finds no row to
@@ -121,8 +141,7 @@ func (s *Store) a2aMove(ctx context.Context, ep *identity.Endpoint, id uuid.UUID
 		if step, err = move(tx); err != nil {
 			return err
 		}
-		entries := []entry{{kind: KindA2AState, attemptSeq: step.attemptSeq, detail: map[string]any{"action": step.action}}}
-		if err := s.writeActivity(ctx, tx, id, actor{"endpoint", typeid.Endpoint.Format(ep.ID)}, entries); err != nil {
+		if err := s.writeActivity(ctx, tx, id, actor{"endpoint", typeid.Endpoint.Format(ep.ID)}, []entry{step.entry()}); err != nil {
 			return err
 		}
 		return tx.QueryRow(ctx, `SELECT `+rowColumns+` FROM todos t WHERE t.id = $1 AND t.endpoint_id = $2`, id, ep.ID).Scan(row.fields()...)

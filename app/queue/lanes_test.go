@@ -57,7 +57,7 @@ func TestLanes_ShowEachTodoWhereItStands(t *testing.T) {
 	}
 	asks := b.push(t, named("asks"))
 	b.claim(t, asks, queue.ClaimParams{})
-	if _, err := b.queue.Interrupt(ctx, b.endpoint, asks, nil, queue.StateInputRequired); err != nil {
+	if _, err := b.queue.Interrupt(ctx, b.endpoint, asks, nil, queue.StateInputRequired, nil); err != nil {
 		t.Fatal(err)
 	}
 

@@ -229,9 +229,9 @@ func (r *rig) do(c call) answer {
 	case doRelease:
 		return rowAnswer(s.Release(ctx, c.endpoint, c.id, report))
 	case doInterrupt:
-		return rowAnswer(s.Interrupt(ctx, c.endpoint, c.id, c.token, c.ask()))
+		return rowAnswer(s.Interrupt(ctx, c.endpoint, c.id, c.token, c.ask(), nil))
 	case doResume:
-		return rowAnswer(s.Resume(ctx, c.endpoint, c.id))
+		return rowAnswer(s.Resume(ctx, c.endpoint, c.id, nil, nil))
 	case doCancel:
 		return rowAnswer(s.Cancel(ctx, c.endpoint, c.id))
 	case doReject:

@@ -69,9 +69,9 @@ const createSQL = `
 		FOR SHARE OF endpoints
 	), t AS (
 		INSERT INTO todos AS t (id, endpoint_id, human_id, queue, source, kind, title, payload, payload_size,
-			idempotency_key, max_attempts, routing, work_order, event_id, created_at, updated_at)
+			idempotency_key, max_attempts, routing, work_order, event_id, a2a_context, created_at, updated_at)
 		SELECT $3, vended.id, vended.human_id, $4, $5, $6, $7, $8, $9, $10,
-			coalesce($11, vended.default_max_attempts, ` + defaultMaxAttempts + `), $12, $13, $14, now, now FROM vended, clock
+			coalesce($11, vended.default_max_attempts, ` + defaultMaxAttempts + `), $12, $13, $14, $15, now, now FROM vended, clock
 		ON CONFLICT (endpoint_id, idempotency_key) WHERE idempotency_key IS NOT NULL AND ` + live + ` DO NOTHING
 		RETURNING *
 	)
@@ -94,6 +94,7 @@ type NewTodo struct {
 	Routing         json.RawMessage // how a delivery's rules came to this todo
 	WorkOrder       json.RawMessage // why a rule made it
 	Event           *uuid.UUID      // the delivery it came from
+	Context         *string         // the A2A context it was sent in
 }
 
 // creator is what a todo is created on: the pool, or a transaction that stores more with it.
@@ -107,7 +108,7 @@ func create(ctx context.Context, on creator, n NewTodo) (*Todo, error) {
 	var t Todo
 	err := on.QueryRow(ctx, createSQL, n.Endpoint, n.Human, typeid.New(), n.Queue, n.Source, n.Kind, n.Title,
 		jsonArg(n.Payload), len(n.Payload), n.IdempotencyKey, n.MaxAttempts, jsonArg(n.Routing), jsonArg(n.WorkOrder),
-		n.Event).Scan(t.fields()...)
+		n.Event, n.Context).Scan(t.fields()...)
 	if err != nil {
 		return nil, err
 	}
@@ -138,21 +139,26 @@ func (s *Store) Push(ctx context.Context, human uuid.UUID, p PushParams) (todo *
 	}
 	n := NewTodo{Endpoint: p.Endpoint.ID, Human: human, Queue: p.Queue, Source: SourceOperator, Kind: p.Kind, Title: p.Title,
 		Payload: p.Payload, IdempotencyKey: p.IdempotencyKey, MaxAttempts: p.MaxAttempts}
+	return s.createOnce(ctx, n)
+}
+
+// createOnce creates a todo, or returns the live one that holds its idempotency key.
+func (s *Store) createOnce(ctx context.Context, n NewTodo) (todo *Todo, created bool, err error) {
 	// The todo that holds the key can end between the two statements; then the key is free again.
 	for range 3 {
 		t, err := create(ctx, s.pool, n)
 		if err == nil {
-			s.created(p.Endpoint.ID, t)
+			s.created(n.Endpoint, t)
 			return t, true, nil
 		}
 		if !errors.Is(err, pgx.ErrNoRows) {
 			return nil, false, err
 		}
-		if p.IdempotencyKey == nil {
+		if n.IdempotencyKey == nil {
 			return nil, false, ErrEndpointEnded
 		}
 		t = &Todo{}
-		err = s.pool.QueryRow(ctx, pushedBeforeSQL, p.Endpoint.ID, human, *p.IdempotencyKey).Scan(t.fields()...)
+		err = s.pool.QueryRow(ctx, pushedBeforeSQL, n.Endpoint, n.Human, *n.IdempotencyKey).Scan(t.fields()...)
 		if err == nil {
 			return t, false, nil
 		}

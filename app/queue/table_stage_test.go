@@ -166,7 +166,7 @@ func (s *stage) complete() {
 
 func (s *stage) interrupt() {
 	s.t.Helper()
-	s.must(s.queue.Interrupt(s.t.Context(), s.endpoint, s.id, s.token, s.ask))
+	s.must(s.queue.Interrupt(s.t.Context(), s.endpoint, s.id, s.token, s.ask, nil))
 }
 
 func (s *stage) cancel() { s.t.Helper(); s.must(s.queue.Cancel(s.t.Context(), s.endpoint, s.id)) }
@@ -219,7 +219,7 @@ var endpointActions = map[string]endpointAction{
 	"input": interrupt(queue.StateInputRequired),
 	"auth":  interrupt(queue.StateAuthRequired),
 	"resume": func(s *stage, by actor) (*queue.Row, int, error) {
-		row, err := s.queue.Resume(s.t.Context(), by.endpoint, s.id)
+		row, err := s.queue.Resume(s.t.Context(), by.endpoint, s.id, nil, nil)
 		return row, 0, err
 	},
 	"cancel": func(s *stage, by actor) (*queue.Row, int, error) {
@@ -265,7 +265,7 @@ func fail(p queue.FailParams) endpointAction {
 
 func interrupt(into queue.State) endpointAction {
 	return func(s *stage, by actor) (*queue.Row, int, error) {
-		row, err := s.queue.Interrupt(s.t.Context(), by.endpoint, s.id, by.token, into)
+		row, err := s.queue.Interrupt(s.t.Context(), by.endpoint, s.id, by.token, into, nil)
 		return row, 0, err
 	}
 }

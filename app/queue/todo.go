@@ -85,6 +85,7 @@ type Todo struct {
 	Row
 	Payload        json.RawMessage `json:"payload"`
 	Routing        json.RawMessage `json:"routing"`
+	Messages       json.RawMessage `json:"messages"`      // what was asked and answered since, as A2A messages
 	EventID        *EventID        `json:"event_id"`      // the delivery it came from
 	SpansDropped   int             `json:"spans_dropped"` // spans without an attempt that a cap refused
 	ActivityPruned int             `json:"activity_pruned"`
@@ -122,12 +123,12 @@ func (r *Row) fields() []any {
 }
 
 // Drops live beside the todo, where only an ingest locks them.
-const todoColumns = rowColumns + `, t.payload, t.routing, t.event_id,
+const todoColumns = rowColumns + `, t.payload, t.routing, t.messages, t.event_id,
 	coalesce((SELECT n.dropped FROM todo_span_counts n WHERE n.todo_id = t.id AND n.attempt_seq = 0), 0),
 	t.activity_pruned`
 
 func (t *Todo) fields() []any {
-	return append(t.Row.fields(), &t.Payload, &t.Routing, &t.EventID, &t.SpansDropped, &t.ActivityPruned)
+	return append(t.Row.fields(), &t.Payload, &t.Routing, &t.Messages, &t.EventID, &t.SpansDropped, &t.ActivityPruned)
 }
 
 // Attempt is one try, as the attempt-history page describes it. It never carries the claiming endpoint's

@@ -225,7 +225,7 @@ func (n *neighbours) settle(mark string, owner person) *tenant {
 		t.Fatal(err)
 	}
 	waiting, _ := typeid.Todo.Parse(claim("waiting", nil))
-	if _, err := n.queue.Interrupt(t.Context(), endpoint, waiting, nil, queue.StateInputRequired); err != nil {
+	if _, err := n.queue.Interrupt(t.Context(), endpoint, waiting, nil, queue.StateInputRequired, nil); err != nil {
 		t.Fatal(err)
 	}
 	taken, _ := typeid.Todo.Parse(push("taken by its human", "default"))
