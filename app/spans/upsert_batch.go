@@ -78,7 +78,7 @@ func (b *todoBatch) tally() (attempts, counts []int32) {
 // incoming is the request's side of every statement of a todo: one array per column, unnested. Empty strings
 // and ids stand for null there.
 const incoming = `unnest($3::integer[], $4::bytea[], $5::bytea[], $6::bytea[], $7::text[], $8::text[], $9::text[],
-	$10::text[], $11::timestamptz[], $12::timestamptz[], $13::text[], $14::text[], $15::text[], $16::text[])
+	$10::text[], $11::timestamptz[], $12::timestamptz[], $13::text[], $14::text[], $15::text[], $16::jsonb[])
 	WITH ORDINALITY AS i (attempt_seq, trace_id, span_id, parent_span_id, name, kind, status_code, status_message,
 	start_at, end_at, service_name, tool, category, attributes, nth)`
 

@@ -36,7 +36,7 @@ const corrects = `(i.end_at >= s.end_at AND
 		s.category, s.attributes)
 	IS DISTINCT FROM
 	(nullif(i.parent_span_id, ''), i.name, i.kind, i.status_code, nullif(i.status_message, ''), i.start_at, i.end_at,
-		nullif(i.service_name, ''), nullif(i.tool, ''), i.category, i.attributes::jsonb))`
+		nullif(i.service_name, ''), nullif(i.tool, ''), i.category, i.attributes))`
 
 const unsettledSQL = `
 SELECT i.nth

@@ -23,7 +23,7 @@ const insertIncoming = `INSERT INTO todo_spans (todo_id, attempt_seq, trace_id, 
 		status_code, status_message, start_at, end_at, service_name, tool, category, attributes, received_at)
 	SELECT $1, nullif(i.attempt_seq, 0), i.trace_id, i.span_id, nullif(i.parent_span_id, ''), i.name, i.kind,
 		i.status_code, nullif(i.status_message, ''), i.start_at, i.end_at, nullif(i.service_name, ''), nullif(i.tool, ''),
-		i.category, i.attributes::jsonb, (SELECT sb_now())`
+		i.category, i.attributes, (SELECT sb_now())`
 
 const addCounts = `ON CONFLICT (todo_id, attempt_seq)
 	DO UPDATE SET stored = c.stored + EXCLUDED.stored, dropped = c.dropped + EXCLUDED.dropped`
@@ -81,7 +81,7 @@ WITH scope AS MATERIALIZED (
 	SET parent_span_id = nullif(a.parent_span_id, ''), name = a.name, kind = a.kind, status_code = a.status_code,
 		status_message = nullif(a.status_message, ''), start_at = a.start_at, end_at = a.end_at,
 		service_name = nullif(a.service_name, ''), tool = nullif(a.tool, ''), category = a.category,
-		attributes = a.attributes::jsonb
+		attributes = a.attributes
 	FROM arrived a
 	WHERE a.corrects AND s.ctid = a.place
 ), tally AS (
