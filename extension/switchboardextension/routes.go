@@ -8,13 +8,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/switchboard-otel/switchboard/app/a2a"
 	"github.com/switchboard-otel/switchboard/app/api"
 	"github.com/switchboard-otel/switchboard/app/board"
 	"github.com/switchboard-otel/switchboard/app/feed"
+	"github.com/switchboard-otel/switchboard/app/gate"
 	"github.com/switchboard-otel/switchboard/app/intake"
 	"github.com/switchboard-otel/switchboard/app/mcpserver"
 	"github.com/switchboard-otel/switchboard/app/oauth"
 	"github.com/switchboard-otel/switchboard/app/rungraph"
+	"github.com/switchboard-otel/switchboard/app/spans"
 )
 
 // healthTimeout bounds how long a health probe waits for the database.
@@ -29,14 +32,26 @@ func (s *switchboard) routes() (http.Handler, error) {
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.Handle("GET /metrics", s.telemetry.Handler(string(s.cfg.MetricsToken)))
+	graphs := rungraph.NewStore(s.db.Verbs, s.queue, s.spans, s.version())
 	if s.cfg.Features.MCP.On() {
+		var surfaces *spans.Store
+		if s.cfg.Features.A2UI.On() {
+			surfaces = s.spans
+		}
 		verbs := mcpserver.New(mcpserver.Config{
 			AuthorizationServers: s.authorizationServers(),
-			Identity: s.identity, Queue: s.queue, Intake: s.intake, Bell: s.bell, BaseURL: s.cfg.baseURL(), Version: s.version(),
-			Log: s.log, PreAuth: s.preAuth, PerEndpoint: s.mcp, ClientAddress: s.ClientAddress,
+			Identity:             s.identity, Queue: s.queue, Intake: s.intake, Bell: s.bell, RunGraphs: graphs, Spans: surfaces,
+			BaseURL: s.cfg.baseURL(), Version: s.version(), Log: s.log, PreAuth: s.preAuth, PerEndpoint: s.mcp, ClientAddress: s.ClientAddress,
 		})
 		mux.Handle("/mcp/", verbs)
 		mux.Handle("/.well-known/oauth-protected-resource/mcp/", verbs)
+	}
+	if s.cfg.Features.A2A.On() {
+		s.a2a = a2a.New(a2a.Config{
+			Identity: s.identity, Queue: s.queue, BaseURL: s.cfg.baseURL(), Version: s.version(), Log: s.log,
+			Gate: gate.New(gate.Config{Identity: s.identity, PreAuth: s.preAuth, PerEndpoint: s.mcp, ClientAddress: s.ClientAddress, Log: s.log}),
+		})
+		mux.Handle("/a2a/", s.a2a)
 	}
 	if s.cfg.Features.Webhooks.On() {
 		mux.Handle(intake.AddressPrefix, &intake.Handler{
@@ -45,14 +60,13 @@ func (s *switchboard) routes() (http.Handler, error) {
 		})
 	}
 	if s.cfg.Features.Board.On() {
-		graphs := rungraph.NewStore(s.db.Verbs, s.queue, s.spans, s.version())
 		mux.Handle("/api/v1/", api.New(api.Config{
 			Identity: s.identity, Queue: s.queue, Spans: s.spans, Intake: s.intake, RunGraphs: graphs, BaseURL: s.cfg.baseURL(),
 			Version: s.version(), LocalLogin: s.cfg.LocalLogin.On(), Describe: s.db.Describe, Log: s.log,
 		}))
 		pages, err := board.New(board.Config{
 			Identity: s.identity, Queue: s.queue, Spans: s.spans, Feed: feed.NewStore(s.db.Verbs), Intake: s.intake,
-			Settings: s.settings, SignIn: s.signIn, OAuth: s.oauth, BaseURL: s.cfg.baseURL(),
+			RunGraphs: graphs, Settings: s.settings, SignIn: s.signIn, OAuth: s.oauth, BaseURL: s.cfg.baseURL(),
 			Version: s.version(), LocalLogin: s.cfg.LocalLogin.On(), Health: s.health, Log: s.log,
 		})
 		if err != nil {
