@@ -216,6 +216,28 @@ func TestTodo_IsADrawerForAScriptAndAPageForEverybodyElse(t *testing.T) {
 	}
 }
 
+// REQ-11, deep link: a click that wants a tab of its own opens the page, and no drawer here.
+func TestDrawer_LeavesNewTabsToTheBrowser(t *testing.T) {
+	h := newHouse(t)
+	h.push(h.vend(h.owner, "bugfix", "lane-s"), "Elsewhere", "")
+	b := h.open(t, h.signedIn(h.owner), looks[0])
+	b.visit("/todos")
+	asked := eval[int](b, `(() => {
+		let asked = 0;
+		document.body.addEventListener("htmx:beforeRequest", () => { asked++; });
+		const link = document.querySelector(".list .title");
+		link.addEventListener("click", (e) => e.preventDefault()); // reached only when it is not for the browser
+		link.dispatchEvent(new MouseEvent("click", {ctrlKey: true, bubbles: true, cancelable: true}));
+		return asked;
+	})()`)
+	if asked != 0 {
+		t.Error("a click for a new tab asked for the drawer")
+	}
+	b.visit("/todos")
+	b.do(chromedp.Click(".list .title"), chromedp.WaitVisible("#drawer dialog"))
+	b.quiet()
+}
+
 // The drawer traps the focus, gives it back, and leads to the page.
 func TestDrawer_HoldsTheFocusAndGivesItBack(t *testing.T) {
 	h := newHouse(t)

@@ -189,7 +189,7 @@ func (b *tab) wait(expression string) {
 		if err == nil {
 			return
 		}
-		if !strings.Contains(err.Error(), "context") { // the document that was asked has gone
+		if text := err.Error(); !strings.Contains(text, "context") && !strings.Contains(text, "navigated") { // the document that was asked has gone
 			b.t.Fatalf("waiting for %s: %v", expression, err)
 		}
 	}

@@ -133,7 +133,8 @@ func (b *browser) pictures(demo demonstration) {
 			name          string
 			width, height int64
 		}{{"1280", 1280, 900}, {"390", 390, 844}} {
-			for name, url := range map[string]string{"todo": demo.Todos[0].URL, "todos": origin + "/todos"} {
+			for name, url := range map[string]string{"todo": demo.Todos[0].URL, "todos": origin + "/todos", "board": origin + "/",
+				"activity": origin + "/activity", "endpoints": origin + "/endpoints"} {
 				height := size.height
 				if name == "todo" {
 					height *= 2 // down to the waterfall

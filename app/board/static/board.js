@@ -120,12 +120,12 @@
   document.body.addEventListener("htmx:sseOpen", () => { root.dataset.live = "on"; });
   document.body.addEventListener("htmx:sseError", () => { delete root.dataset.live; });
 
-  // The drawer is a modal dialog: the browser keeps the focus inside and gives it back. A click that wants a tab of
-  // its own is the browser's.
-  document.body.addEventListener("htmx:confirm", (e) => {
-    const by = e.detail.triggeringEvent;
-    if (by && (by.ctrlKey || by.metaKey || by.shiftKey || by.button === 1)) e.preventDefault();
-  });
+  // A click that wants a tab or a window of its own is the browser's, not the drawer's.
+  document.addEventListener("click", (e) => {
+    if ((e.ctrlKey || e.metaKey || e.shiftKey) && e.target.closest("a[hx-get]")) e.stopPropagation();
+  }, true);
+
+  // The drawer is a modal dialog: the browser keeps the focus inside and gives it back.
   document.body.addEventListener("htmx:afterSwap", (e) => {
     if (e.target.id !== "drawer") return;
     localTimes();
