@@ -85,9 +85,9 @@ type Todo struct {
 	Row
 	Payload        json.RawMessage `json:"payload"`
 	Routing        json.RawMessage `json:"routing"`
-	Messages       json.RawMessage `json:"messages"`      // what was asked and answered since, as A2A messages
-	EventID        *EventID        `json:"event_id"`      // the delivery it came from
-	SpansDropped   int             `json:"spans_dropped"` // spans without an attempt that a cap refused
+	Messages       json.RawMessage `json:"messages,omitempty"` // what was asked and answered since, as A2A messages; absent: nothing
+	EventID        *EventID        `json:"event_id"`           // the delivery it came from
+	SpansDropped   int             `json:"spans_dropped"`      // spans without an attempt that a cap refused
 	ActivityPruned int             `json:"activity_pruned"`
 }
 

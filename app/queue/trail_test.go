@@ -39,6 +39,8 @@ type todoRow struct {
 	CreatedAt, UpdatedAt          time.Time
 	InterruptedAt, EndedAt        *time.Time
 	EventID                       *uuid.UUID
+	A2AContext                    *string `db:"a2a_context"`
+	Messages                      *string
 }
 
 type attemptRow struct {
