@@ -73,6 +73,8 @@ func (l *Leader) term(ctx context.Context) error {
 	// The lock belongs to the session, so the session ends with the term, whatever happened to it.
 	session := conn.Hijack()
 	defer func() { _ = session.Close(context.WithoutCancel(ctx)) }()
+	l.log.Info("this process does the background work now, for all replicas")
+	defer l.log.Info("this process no longer does the background work")
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()
