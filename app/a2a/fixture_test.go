@@ -41,9 +41,14 @@ type bundle struct {
 // asking are the drain verbs and those with which a holder asks.
 var asking = append(slices.Clone(identity.DrainVerbs), identity.VerbRequestInput, identity.VerbRequestAuth)
 
-func setup(t *testing.T, change ...func(*gate.Config)) *bundle {
+func setup(t *testing.T) *bundle {
 	t.Helper()
 	t.Parallel()
+	return build(t)
+}
+
+func build(t *testing.T, change ...func(*gate.Config)) *bundle {
+	t.Helper()
 	db := postgrestest.New(t)
 	b := &bundle{DB: db, queue: queue.NewStore(db.Pool, settings.NewReader(db.Pool, zap.NewNop()))}
 	b.identity = identity.NewStore(db.Pool, b.queue)

@@ -20,6 +20,7 @@ type endpointBody struct {
 	DefaultLeaseTTLSeconds *int       `json:"default_lease_ttl_seconds"`
 	DefaultMaxAttempts     *int       `json:"default_max_attempts"`
 	RequireFence           bool       `json:"require_fence"`
+	AgentCardPublic        bool       `json:"agent_card_public"`
 	WebhooksMax            int        `json:"webhooks_max"`
 	WebhookSources         []string   `json:"webhook_sources"`
 	WebhookQueues          []string   `json:"webhook_queues"`
@@ -48,6 +49,7 @@ func (s *server) endpointBody(e *identity.Endpoint) endpointBody {
 		DefaultLeaseTTLSeconds: e.DefaultLeaseTTLSeconds,
 		DefaultMaxAttempts:     e.DefaultMaxAttempts,
 		RequireFence:           e.RequireFence,
+		AgentCardPublic:        e.CardPublic,
 		WebhooksMax:            e.Webhooks.Max,
 		WebhookSources:         e.Webhooks.Sources,
 		WebhookQueues:          e.Webhooks.Queues,
@@ -138,6 +140,7 @@ func (s *server) editEndpoint(c *call) (*answer, error) {
 		LeaseTTLSeconds: changeOf(in, "default_lease_ttl_seconds"),
 		MaxAttempts:     changeOf(in, "default_max_attempts"),
 		RequireFence:    in.Bool("require_fence"),
+		CardPublic:      in.Bool("agent_card_public"),
 	}
 	if in.Err() != nil {
 		return nil, in.Err()

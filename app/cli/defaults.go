@@ -13,7 +13,7 @@ import (
 
 func (a *app) editCommand() *cobra.Command {
 	var leaseTTL, maxAttempts int
-	var serverLease, serverAttempts, fence bool
+	var serverLease, serverAttempts, fence, card bool
 	c := &cobra.Command{
 		Use:   "edit ENDPOINT",
 		Short: "Change what an endpoint's claims and todos get when they say nothing themselves",
@@ -40,6 +40,9 @@ func (a *app) editCommand() *cobra.Command {
 			if flags.Changed("require-fence") {
 				edit["require_fence"] = fence
 			}
+			if flags.Changed("public-card") {
+				edit["agent_card_public"] = card
+			}
 			if len(edit) == 0 {
 				return usagef("nothing to change; see %s --help", c.CommandPath())
 			}
@@ -65,6 +68,7 @@ func (a *app) editCommand() *cobra.Command {
 	flags.IntVar(&maxAttempts, "max-attempts", 0, "default number of attempts of a todo")
 	flags.BoolVar(&serverAttempts, "no-max-attempts", false, "back to the server's default number of attempts")
 	flags.BoolVar(&fence, "require-fence", false, "fence every claim that does not say otherwise; =false ends that")
+	flags.BoolVar(&card, "public-card", false, "show its A2A agent card to everybody; =false ends that")
 	return c
 }
 
@@ -81,6 +85,9 @@ func (a *app) printDefaults(e *endpointDoc) {
 	}
 	fmt.Fprintf(a.Stdout, "Endpoint %s\n  lease     %s\n  attempts  %s\n  fence     %s\n",
 		line(e.Slug), orServers(e.LeaseTTL, " s"), orServers(e.MaxTries, ""), fence)
+	if e.CardPublic {
+		fmt.Fprintln(a.Stdout, "  card      everybody may see it")
+	}
 }
 
 func (a *app) rotateCommand() *cobra.Command {

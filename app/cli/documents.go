@@ -9,21 +9,22 @@ import (
 // What the command reads of the API's answers: the fields it prints. --json passes the answers on untouched.
 
 type endpointDoc struct {
-	Slug      string     `json:"slug"`
-	ID        string     `json:"id"`
-	Agent     string     `json:"agent"`
-	AgentKind *string    `json:"agent_kind"`
-	Queues    []string   `json:"queues"`
-	Verbs     []string   `json:"verbs"`
-	LeaseTTL  *int       `json:"default_lease_ttl_seconds"`
-	MaxTries  *int       `json:"default_max_attempts"`
-	Fence     bool       `json:"require_fence"`
-	CreatedAt time.Time  `json:"created_at"`
-	ExpiresAt *time.Time `json:"expires_at"`
-	RevokedAt *time.Time `json:"revoked_at"`
-	MCPURL    string     `json:"mcp_url"`
-	OTLPURL   string     `json:"otlp_url"`
-	Token     string     `json:"token"`
+	Slug       string     `json:"slug"`
+	ID         string     `json:"id"`
+	Agent      string     `json:"agent"`
+	AgentKind  *string    `json:"agent_kind"`
+	Queues     []string   `json:"queues"`
+	Verbs      []string   `json:"verbs"`
+	LeaseTTL   *int       `json:"default_lease_ttl_seconds"`
+	MaxTries   *int       `json:"default_max_attempts"`
+	Fence      bool       `json:"require_fence"`
+	CardPublic bool       `json:"agent_card_public"`
+	CreatedAt  time.Time  `json:"created_at"`
+	ExpiresAt  *time.Time `json:"expires_at"`
+	RevokedAt  *time.Time `json:"revoked_at"`
+	MCPURL     string     `json:"mcp_url"`
+	OTLPURL    string     `json:"otlp_url"`
+	Token      string     `json:"token"`
 }
 
 type todoDoc struct {

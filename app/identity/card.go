@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/google/uuid"
-
 	"github.com/switchboard-otel/switchboard/app/fault"
 )
 
@@ -22,14 +20,4 @@ func (s *Store) PublicCard(ctx context.Context, ref string) (*Endpoint, error) {
 		return nil, ErrUnauthenticated
 	}
 	return e, err
-}
-
-// ShowCard decides whether everybody may see the agent card of one of a human's endpoints.
-func (s *Store) ShowCard(ctx context.Context, human uuid.UUID, ref string, public bool) (*Endpoint, error) {
-	id, slug := splitRef(ref)
-	return scanEndpoint(s.pool.QueryRow(ctx, `
-		WITH e AS (
-			UPDATE endpoints SET a2a_card_public = $4 WHERE human_id = $1 AND (id = $2 OR slug = $3) RETURNING *
-		)
-		SELECT `+endpointColumns+` FROM e JOIN agents a ON a.id = e.agent_id`, human, id, slug, public))
 }

@@ -19,12 +19,13 @@ type Change[T any] struct {
 	Value *T
 }
 
-// DefaultsEdit changes what an endpoint's claims and todos get when they say nothing themselves. Queues and
-// verbs are fixed when it is vended.
+// DefaultsEdit changes what an endpoint's claims and todos get when they say nothing themselves, and who may see its
+// agent card. Queues and verbs are fixed when it is vended.
 type DefaultsEdit struct {
 	LeaseTTLSeconds Change[int] // 60 to 86400
 	MaxAttempts     Change[int] // 1 to 1000
 	RequireFence    *bool
+	CardPublic      *bool
 }
 
 func checkLease(ttl *int) error {
@@ -52,11 +53,13 @@ func (s *Store) EditDefaults(ctx context.Context, human uuid.UUID, ref string, e
 			UPDATE endpoints SET
 				default_lease_ttl_seconds = CASE WHEN $4 THEN $5 ELSE default_lease_ttl_seconds END,
 				default_max_attempts = CASE WHEN $6 THEN $7 ELSE default_max_attempts END,
-				require_fence = coalesce($8, require_fence)
+				require_fence = coalesce($8, require_fence),
+				a2a_card_public = coalesce($9, a2a_card_public)
 			WHERE human_id = $1 AND (id = $2 OR slug = $3) RETURNING *
 		)
 		SELECT `+endpointColumns+` FROM e JOIN agents a ON a.id = e.agent_id`, human, id, slug,
-		edit.LeaseTTLSeconds.Set, edit.LeaseTTLSeconds.Value, edit.MaxAttempts.Set, edit.MaxAttempts.Value, edit.RequireFence))
+		edit.LeaseTTLSeconds.Set, edit.LeaseTTLSeconds.Value, edit.MaxAttempts.Set, edit.MaxAttempts.Value, edit.RequireFence,
+		edit.CardPublic))
 }
 
 // SetDefaultLease changes the lease of an endpoint's claims on its own behalf; nil returns to the server's.

@@ -25,12 +25,12 @@ import (
 const DefaultQueue = "default"
 
 const endpointColumns = `e.id, e.human_id, e.agent_id, e.slug, a.name, a.kind, e.queues, e.verbs,
-	e.default_lease_ttl_seconds, e.default_max_attempts, e.require_fence, e.webhooks_max,
+	e.default_lease_ttl_seconds, e.default_max_attempts, e.require_fence, e.a2a_card_public, e.webhooks_max,
 	e.webhook_sources, e.webhook_queues, e.created_at, e.expires_at, e.revoked_at`
 
 func (e *Endpoint) fields() []any {
 	return []any{&e.ID, &e.HumanID, &e.AgentID, &e.Slug, &e.AgentName, &e.AgentKind, &e.Queues, &e.Verbs,
-		&e.DefaultLeaseTTLSeconds, &e.DefaultMaxAttempts, &e.RequireFence, &e.Webhooks.Max,
+		&e.DefaultLeaseTTLSeconds, &e.DefaultMaxAttempts, &e.RequireFence, &e.CardPublic, &e.Webhooks.Max,
 		&e.Webhooks.Sources, &e.Webhooks.Queues, &e.CreatedAt, &e.ExpiresAt, &e.RevokedAt}
 }
 

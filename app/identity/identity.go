@@ -74,6 +74,7 @@ type Endpoint struct {
 	DefaultLeaseTTLSeconds *int
 	DefaultMaxAttempts     *int
 	RequireFence           bool
+	CardPublic             bool // everybody may see its A2A agent card
 	Webhooks               WebhookCeiling
 	CreatedAt              time.Time
 	ExpiresAt, RevokedAt   *time.Time
