@@ -108,8 +108,15 @@ func TestGoSDK_SendsAgainWhatAnOutageRefused(t *testing.T) {
 		defer close(exported)
 		stockSpans(t, v, claim.Traceparent)
 	}()
-	if got := <-between.seen; got.status != http.StatusServiceUnavailable {
-		t.Errorf("during the outage: %d", got.status)
+	select {
+	case got := <-between.seen:
+		if got.status != http.StatusServiceUnavailable {
+			t.Errorf("during the outage: %d", got.status)
+		}
+	case <-exported:
+		t.Fatalf("the exporter gave up before it was answered; the collector says\n%s", c.output)
+	case <-c.done:
+		t.Fatalf("the collector did not survive the outage: %v\n%s", c.err, c.output)
 	}
 	db.Start(t)
 	<-exported
