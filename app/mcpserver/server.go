@@ -31,6 +31,8 @@ import (
 	"github.com/switchboard-otel/switchboard/app/postgres"
 	"github.com/switchboard-otel/switchboard/app/queue"
 	"github.com/switchboard-otel/switchboard/app/ratelimit"
+	"github.com/switchboard-otel/switchboard/app/rungraph"
+	"github.com/switchboard-otel/switchboard/app/spans"
 )
 
 // maxBody caps the body of a call, in bytes.
@@ -44,9 +46,13 @@ type Config struct {
 	Queue    *queue.Store
 	Intake   *intake.Store
 	Bell     *doorbell.Bell
-	BaseURL  string // without a slash at its end
-	Version  string
-	Log      *zap.Logger
+	// RunGraphs may be nil: then there is no resource of them.
+	RunGraphs *rungraph.Store
+	// Spans counts the spans of what is drawn with A2UI; nil: nothing is drawn.
+	Spans   *spans.Store
+	BaseURL string // without a slash at its end
+	Version string
+	Log     *zap.Logger
 
 	PreAuth, PerEndpoint *ratelimit.Limiter
 	ClientAddress        func(*http.Request) string // what PreAuth counts by
@@ -72,6 +78,12 @@ func New(cfg Config) http.Handler {
 			SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" }})
 	for i, tool := range Tools() {
 		tools.AddTool(tool, s.handler(verbs[i]))
+	}
+	if cfg.RunGraphs != nil {
+		tools.AddResourceTemplate(runGraphTemplate(), s.readRunGraph)
+	}
+	if cfg.Spans != nil {
+		s.addSurfaces(tools)
 	}
 	tools.AddReceivingMiddleware(onlyGranted)
 	s.mcp = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return tools }, &mcp.StreamableHTTPOptions{

@@ -21,7 +21,9 @@ import (
 	"github.com/switchboard-otel/switchboard/app/postgres/postgrestest"
 	"github.com/switchboard-otel/switchboard/app/queue"
 	"github.com/switchboard-otel/switchboard/app/ratelimit"
+	"github.com/switchboard-otel/switchboard/app/rungraph"
 	"github.com/switchboard-otel/switchboard/app/settings"
+	"github.com/switchboard-otel/switchboard/app/spans"
 )
 
 // bundle is the handler on a real database, with one vended endpoint.
@@ -39,14 +41,16 @@ func setup(t *testing.T, change ...func(*mcpserver.Config)) *bundle {
 	t.Helper()
 	t.Parallel()
 	db := postgrestest.New(t)
-	b := &bundle{DB: db, queue: queue.NewStore(db.Pool, settings.NewReader(db.Pool, zap.NewNop()))}
+	live := settings.NewReader(db.Pool, zap.NewNop())
+	b := &bundle{DB: db, queue: queue.NewStore(db.Pool, live)}
 	b.identity = identity.NewStore(db.Pool, b.queue)
 	b.bell = doorbell.New(b.queue, b.identity, zap.NewNop())
 	srv := httptest.NewUnstartedServer(nil)
 	b.url = "http://" + srv.Listener.Addr().String()
 	cfg := mcpserver.Config{
 		Identity: b.identity, Queue: b.queue, Bell: b.bell, BaseURL: b.url, Version: "1.2.3", Log: zap.NewNop(),
-		PreAuth: ratelimit.New(1000, 1000), PerEndpoint: ratelimit.New(1000, 1000),
+		RunGraphs: rungraph.NewStore(db.Pool, b.queue, spans.NewStore(db.Pool, live), "1.2.3"),
+		PreAuth:   ratelimit.New(1000, 1000), PerEndpoint: ratelimit.New(1000, 1000),
 		ClientAddress: func(r *http.Request) string { return r.RemoteAddr },
 	}
 	for _, c := range change {

@@ -55,6 +55,9 @@ type Features struct {
 	MCP   toggle.Toggle `mapstructure:"mcp"`   // the drain verbs (on)
 
 	Webhooks toggle.Toggle `mapstructure:"webhooks"` // take deliveries in (on)
+
+	A2A  toggle.Toggle `mapstructure:"a2a"`  // show todos as A2A tasks, and take work in that way (SWITCHBOARD_A2A, off)
+	A2UI toggle.Toggle `mapstructure:"a2ui"` // show todos as A2UI surfaces over MCP (SWITCHBOARD_A2UI, off)
 }
 
 // RateLimits are token buckets: how many calls a second, and how many at once after a quiet while.
@@ -95,7 +98,8 @@ func createDefaultConfig() *Config {
 
 		SummaryFromResult: toggle.FromEnv("SWITCHBOARD_ATTEMPT_SUMMARY_FROM_RESULT"),
 
-		Features: Features{OTLP: toggle.FromEnv("SWITCHBOARD_OTLP"), Board: toggle.On, MCP: toggle.On, Webhooks: toggle.On},
+		Features: Features{OTLP: toggle.FromEnv("SWITCHBOARD_OTLP"), Board: toggle.On, MCP: toggle.On, Webhooks: toggle.On,
+			A2A: toggle.FromEnv("SWITCHBOARD_A2A"), A2UI: toggle.FromEnv("SWITCHBOARD_A2UI")},
 		RateLimits: RateLimits{
 			PreAuth: RateLimit{PerSecond: 50, Burst: 100},
 			MCP:     RateLimit{PerSecond: 20, Burst: 40},

@@ -18,6 +18,7 @@ import (
 	"go.opentelemetry.io/collector/extension/extensioncapabilities"
 	"go.uber.org/zap"
 
+	"github.com/switchboard-otel/switchboard/app/a2a"
 	"github.com/switchboard-otel/switchboard/app/background"
 	"github.com/switchboard-otel/switchboard/app/board"
 	"github.com/switchboard-otel/switchboard/app/doorbell"
@@ -81,12 +82,14 @@ type switchboard struct {
 
 	proxies proxies
 
-	board   *board.Board // nil: the process serves none
-	mounts  mounts
-	ready   atomic.Bool // the pipelines run
-	server  *http.Server
-	served  chan struct{}
-	leading *background.Leader
+	board    *board.Board // nil: the process serves none
+	a2a      *a2a.Server  // nil: the process serves none
+	mounts   mounts
+	patterns []string    // of the listener's routes but OTLP's and the Board's own: what there is to check of the site
+	ready    atomic.Bool // the pipelines run
+	server   *http.Server
+	served   chan struct{}
+	leading  *background.Leader
 }
 
 func newExtension(cfg *Config, set extension.Settings) *switchboard {
@@ -206,6 +209,9 @@ func (s *switchboard) Shutdown(ctx context.Context) error {
 		s.bell.Close()
 		if s.board != nil {
 			s.board.Close()
+		}
+		if s.a2a != nil {
+			s.a2a.Close()
 		}
 		errs = append(errs, s.drain(ctx))
 		<-s.served
