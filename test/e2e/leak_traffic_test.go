@@ -262,9 +262,24 @@ func (r *traffic) badRequests() {
 		post(mcp, body, bearer...)
 		post(mcp, body, append(bearer, "Mcp-Session-Id", canary, "Traceparent", canary, "Accept", canary)...)
 	}
+	part := `[{"text":"` + canary + `"}]`
+	for _, body := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"` + canary + `"}`,
+		`{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":{"` + canary + `":1}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"` + canary + `"}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{"contextId":"` + canary + `","pageToken":"` + canary + `"}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"` + canary + `","role":"ROLE_USER","parts":` + part + `}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"` + canary + `","role":"` + canary + `","parts":` + part + `}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"raw":"` + canary + `!"}]}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"SubscribeToTask","params":{"id":"` + canary + `"}}`,
+		canary,
+	} {
+		post("/a2a/"+r.vended.Slug, body, bearer...)
+		post("/a2a/"+r.vended.Slug, body, append(bearer, "A2A-Version", canary)...)
+	}
 	post(mcp, canary, "Authorization", "Bearer "+r.vended.Token, "Content-Type", canary)
 	post(mcp, canary, append(bearer, "Origin", "https://"+canary)...)
-	for _, path := range []string{"/" + canary, "/todos/" + canary, "/todos?before=" + canary, "/todos?%zz" + canary, "/api/v1/" + canary, "/mcp/" + canary,
+	for _, path := range []string{"/" + canary, "/todos/" + canary, "/todos?before=" + canary, "/todos?%zz" + canary, "/api/v1/" + canary, "/mcp/" + canary, "/a2a/" + canary, "/a2a/" + canary + "/.well-known/agent-card.json",
 		"/otlp/" + canary + "/v1/traces", "/static/" + canary, "/login/" + canary, "/login/" + canary + "?next=" + canary} {
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, canary} {
 			r.well(request(r.t, method, r.c.url+path, []byte("form="+canary+"&theme="+canary), "Cookie", r.human.cookie+"; sb_theme="+canary+"; sb_resume="+canary,
@@ -280,10 +295,14 @@ func (r *traffic) badRequests() {
 // badCredentials brings credentials to where they are not valid.
 func (r *traffic) badCredentials() {
 	wrong := "sbk_" + r.secrets.canary("wrong credential")
-	for _, path := range []string{"/mcp/" + r.vended.Slug, "/otlp/" + r.vended.Slug + "/v1/traces", "/api/v1/todos", "/metrics", "/todos"} {
+	for _, path := range []string{"/mcp/" + r.vended.Slug, "/a2a/" + r.vended.Slug, "/otlp/" + r.vended.Slug + "/v1/traces", "/api/v1/todos", "/metrics", "/todos"} {
+		methods := []string{http.MethodGet, http.MethodPost}
+		if strings.HasPrefix(path, "/mcp/") { // a GET with the right one is a stream that does not end
+			methods[0] = http.MethodDelete
+		}
 		for _, token := range []string{wrong, r.vended.Token, r.human.token, metricsToken, wrong + "\t" + wrong} {
 			for _, header := range []string{"Bearer " + token, "Bearer%20" + token, "Basic " + token, token} {
-				for _, method := range []string{http.MethodGet, http.MethodPost} {
+				for _, method := range methods {
 					r.well(request(r.t, method, r.c.url+path+"?token="+token[:8], nil, "Authorization", header, "Cookie", "sb_session="+wrong))
 				}
 			}
