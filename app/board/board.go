@@ -53,13 +53,18 @@ type board struct {
 	live     *live.Hub
 	secure   bool
 	now      func() time.Time
+	patterns []string // of all routes
 }
 
 // Board serves every page, its fragments and its streams.
 type Board struct {
 	http.Handler
-	live *live.Hub
+	live     *live.Hub
+	patterns []string
 }
+
+// Patterns are those of all routes, as http.ServeMux spells them: what there is to check of the site.
+func (b *Board) Patterns() []string { return b.patterns }
 
 // Close ends the live streams, so that a server can drain. Pages go on.
 func (b *Board) Close() { b.live.Close() }
@@ -74,7 +79,7 @@ func New(c Config) (*Board, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Board{handler, b.live}, nil
+	return &Board{handler, b.live, b.patterns}, nil
 }
 
 func newBoard(c Config) (*board, error) {
@@ -119,6 +124,8 @@ func (b *board) routes() map[string]page {
 	return routes
 }
 
+const staticPattern = "/static/{file...}"
+
 func (b *board) handler() (http.Handler, error) {
 	base, err := url.Parse(b.BaseURL)
 	if err != nil {
@@ -133,6 +140,7 @@ func (b *board) handler() (http.Handler, error) {
 	handle := func(pattern string, p page) {
 		method, path, _ := strings.Cut(pattern, " ")
 		pages.Handle(pattern, b.serve(p))
+		b.patterns = append(b.patterns, pattern)
 		methods[path] = append(methods[path], method)
 	}
 	for pattern, p := range b.routes() {
@@ -152,7 +160,8 @@ func (b *board) handler() (http.Handler, error) {
 	pages.Handle("/", b.serve(b.unknownPage))
 
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /static/{file...}", serveStatic)
+	mux.HandleFunc("GET "+staticPattern, serveStatic)
+	b.patterns = append(b.patterns, "GET "+staticPattern)
 	mux.Handle("/", b.bounded(crossOrigin.Handler(b.sessions.LoadAndSave(pages))))
 	return secured(mux), nil
 }

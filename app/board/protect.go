@@ -15,7 +15,7 @@ const contentSecurity = "default-src 'self'; script-src 'self'; style-src 'self'
 	"connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 
 // secured sets the headers that every answer of the Board carries. The referrer policy keeps one-time links
-// from other sites and still lets browsers say where a form comes from.
+// from other sites and still lets browsers say where a form comes from. Nothing may be kept but what says so itself.
 func secured(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -23,6 +23,7 @@ func secured(next http.Handler) http.Handler {
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("X-Frame-Options", "DENY")
 		h.Set("Referrer-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
 		next.ServeHTTP(w, r)
 	})
 }

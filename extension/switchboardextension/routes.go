@@ -29,9 +29,13 @@ const otlpPrefix = "/otlp/"
 // with a redirect, and exporters send both and follow none.
 func (s *switchboard) routes() (http.Handler, error) {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", s.healthz)
-	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.Handle("GET /metrics", s.telemetry.Handler(string(s.cfg.MetricsToken)))
+	handle := func(pattern string, h http.Handler) {
+		mux.Handle(pattern, h)
+		s.patterns = append(s.patterns, pattern)
+	}
+	handle("GET /healthz", http.HandlerFunc(s.healthz))
+	handle("GET /readyz", http.HandlerFunc(s.readyz))
+	handle("GET /metrics", s.telemetry.Handler(string(s.cfg.MetricsToken)))
 	graphs := rungraph.NewStore(s.db.Verbs, s.queue, s.spans, s.version())
 	if s.cfg.Features.MCP.On() {
 		var surfaces *spans.Store
@@ -43,24 +47,24 @@ func (s *switchboard) routes() (http.Handler, error) {
 			Identity:             s.identity, Queue: s.queue, Intake: s.intake, Bell: s.bell, RunGraphs: graphs, Spans: surfaces,
 			BaseURL: s.cfg.baseURL(), Version: s.version(), Log: s.log, PreAuth: s.preAuth, PerEndpoint: s.mcp, ClientAddress: s.ClientAddress,
 		})
-		mux.Handle("/mcp/", verbs)
-		mux.Handle("/.well-known/oauth-protected-resource/mcp/", verbs)
+		handle("/mcp/", verbs)
+		handle("/.well-known/oauth-protected-resource/mcp/", verbs)
 	}
 	if s.cfg.Features.A2A.On() {
 		s.a2a = a2a.New(a2a.Config{
 			Identity: s.identity, Queue: s.queue, BaseURL: s.cfg.baseURL(), Version: s.version(), Log: s.log,
 			Gate: gate.New(gate.Config{Identity: s.identity, PreAuth: s.preAuth, PerEndpoint: s.mcp, ClientAddress: s.ClientAddress, Log: s.log}),
 		})
-		mux.Handle("/a2a/", s.a2a)
+		handle("/a2a/", s.a2a)
 	}
 	if s.cfg.Features.Webhooks.On() {
-		mux.Handle(intake.AddressPrefix, &intake.Handler{
+		handle(intake.AddressPrefix, &intake.Handler{
 			Intake: s.ingest.intake, Settings: s.ingest.settings, PreAuth: s.preAuth, PerWebhook: s.webhooks,
 			ClientAddress: s.ClientAddress, Log: s.log,
 		})
 	}
 	if s.cfg.Features.Board.On() {
-		mux.Handle("/api/v1/", api.New(api.Config{
+		handle("/api/v1/", api.New(api.Config{
 			Identity: s.identity, Queue: s.queue, Spans: s.spans, Intake: s.intake, RunGraphs: graphs, BaseURL: s.cfg.baseURL(),
 			Version: s.version(), LocalLogin: s.cfg.LocalLogin.On(), Describe: s.db.Describe, Log: s.log,
 		}))
@@ -74,11 +78,12 @@ func (s *switchboard) routes() (http.Handler, error) {
 		}
 		s.board = pages
 		for _, path := range oauth.Paths {
-			mux.Handle(path, s.oauth.Handler())
+			handle(path, s.oauth.Handler())
 		}
-		mux.Handle("/", pages)
+		handle("/", pages)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
 		if clean := path.Clean("/"+r.URL.Path) + "/"; strings.HasPrefix(clean, otlpPrefix) {
 			s.serveOTLP(w, r, clean)
 			return
