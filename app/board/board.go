@@ -22,6 +22,7 @@ import (
 	"github.com/switchboard-otel/switchboard/app/live"
 	"github.com/switchboard-otel/switchboard/app/oauth"
 	"github.com/switchboard-otel/switchboard/app/queue"
+	"github.com/switchboard-otel/switchboard/app/rungraph"
 	"github.com/switchboard-otel/switchboard/app/settings"
 	"github.com/switchboard-otel/switchboard/app/signin"
 	"github.com/switchboard-otel/switchboard/app/spans"
@@ -29,14 +30,15 @@ import (
 
 // Config is what the Board works with. Every field is needed but Version, and where one says otherwise.
 type Config struct {
-	Identity *identity.Store
-	Queue    *queue.Store
-	Spans    *spans.Store
-	Feed     *feed.Store
-	Intake   *intake.Store
-	Settings *settings.Reader
-	SignIn   *signin.Service // nil: no identity provider
-	OAuth    *oauth.Server   // nil: no client can be connected
+	Identity  *identity.Store
+	Queue     *queue.Store
+	Spans     *spans.Store
+	Feed      *feed.Store
+	Intake    *intake.Store
+	Settings  *settings.Reader
+	RunGraphs *rungraph.Store
+	SignIn    *signin.Service // nil: no identity provider
+	OAuth     *oauth.Server   // nil: no client can be connected
 
 	BaseURL    string // where humans and agents reach this server; cookies are Secure when it is https
 	Version    string
@@ -108,6 +110,7 @@ func (b *board) routes() map[string]page {
 		"POST /endpoints/{slug}/edit":    b.editDefaults,
 		"POST /endpoints/{slug}/rotate":  b.rotate,
 		"POST /endpoints/{slug}/revoke":  b.revoke,
+		"GET /rungraph/{document}":       b.showGraph,
 		"GET /settings":                  b.showSettings,
 		"POST /settings/tokens":          b.createToken,
 		"POST /settings/tokens/revoke":   b.revokeToken,

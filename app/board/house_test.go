@@ -22,6 +22,7 @@ import (
 	"github.com/switchboard-otel/switchboard/app/intake"
 	"github.com/switchboard-otel/switchboard/app/postgres/postgrestest"
 	"github.com/switchboard-otel/switchboard/app/queue"
+	"github.com/switchboard-otel/switchboard/app/rungraph"
 	"github.com/switchboard-otel/switchboard/app/settings"
 	"github.com/switchboard-otel/switchboard/app/spans"
 	"github.com/switchboard-otel/switchboard/app/typeid"
@@ -53,7 +54,8 @@ func newHouse(t testing.TB) *house {
 	h.server.Start()
 	t.Cleanup(h.server.Close)
 	b, err := newBoard(Config{Identity: h.identity, Queue: h.queue, Spans: h.spans, Intake: h.intake, Feed: feed.NewStore(db.Pool), Settings: reader,
-		BaseURL: h.server.URL, Version: "test", LocalLogin: true, Log: log,
+		RunGraphs: rungraph.NewStore(db.Pool, h.queue, h.spans, "test"),
+		BaseURL:   h.server.URL, Version: "test", LocalLogin: true, Log: log,
 		Health: func(ctx context.Context) (time.Duration, error) { return 3 * time.Millisecond, db.Pool.Ping(ctx) }})
 	if err != nil {
 		t.Fatal(err)

@@ -189,24 +189,36 @@ func (b *builder) extOf(a *queue.Attempt) map[string]any {
 	return ext
 }
 
-// outcomeOf tells how an attempt ended, and no more than is known: a worker's word is reported, silence is a guess, and
-// verified is only what this server did itself.
+// EvidenceOf says how it is known that an attempt ended so, and no more than is known: a worker's word is reported, silence
+// is a guess, and verified is only what this server did itself.
+func EvidenceOf(outcome queue.Outcome) string {
+	switch outcome {
+	case queue.OutcomeCompleted, queue.OutcomeFailed, queue.OutcomeReleased:
+		return EvidenceReported
+	case queue.OutcomeLeaseExpired, queue.OutcomeReaped:
+		return EvidenceHeuristic
+	case queue.OutcomeCanceled, queue.OutcomeRevoked:
+		return EvidenceVerified
+	}
+	return EvidenceAsserted
+}
+
+// outcomeOf tells how an attempt ended in the format's words; nil while it is open.
 func outcomeOf(a *queue.Attempt) *Outcome {
 	if a.Outcome == nil {
 		return nil
 	}
-	switch queue.Outcome(*a.Outcome) {
+	how := queue.Outcome(*a.Outcome)
+	out := &Outcome{Result: "canceled", Evidence: EvidenceOf(how), Reason: *a.Outcome} // released, canceled, revoked
+	switch how {
 	case queue.OutcomeCompleted:
-		return &Outcome{Result: "done", Evidence: EvidenceReported}
+		out.Result, out.Reason = "done", ""
 	case queue.OutcomeFailed:
-		return &Outcome{Result: "failed", Evidence: EvidenceReported}
-	case queue.OutcomeReleased:
-		return &Outcome{Result: "canceled", Evidence: EvidenceReported, Reason: "released"}
+		out.Result, out.Reason = "failed", ""
 	case queue.OutcomeLeaseExpired, queue.OutcomeReaped:
-		return &Outcome{Result: "lost", Evidence: EvidenceHeuristic, Reason: "lease_expired"}
-	default: // canceled, revoked
-		return &Outcome{Result: "canceled", Evidence: EvidenceVerified, Reason: *a.Outcome}
+		out.Result, out.Reason = "lost", string(queue.OutcomeLeaseExpired)
 	}
+	return out
 }
 
 // The words of the format for how something is known, from the strongest down. Evidence that is missing reads as asserted.

@@ -38,6 +38,7 @@ type Item struct {
 	Event    *intake.Event        // of what came before the todo: the delivery
 	Route    *Route               // of KindRouted
 	Quiet    time.Duration        // the last that was heard of a worker that died: how long before its end
+	Evidence Evidence             // how it is known
 }
 
 // Entry is an item of its own, or an attempt with its items.
@@ -80,6 +81,7 @@ func Merge(event *intake.Event, todo *queue.Detail, activity []queue.ActivityEnt
 		groups[i].close()
 	}
 	entries := append(own, groups...)
+	attest(entries)
 	slices.SortStableFunc(entries, func(a, b Entry) int { return a.At.Compare(b.At) })
 	return page(entries, limit, skip)
 }

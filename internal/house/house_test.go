@@ -290,6 +290,7 @@ func TestTables_AreWrittenByTheirOwnPackageOnly(t *testing.T) {
 		"todos": "app/queue", "todo_attempts": "app/queue", "todo_activity": "app/queue", "feed_entries": "app/queue", "todo_rings": "app/queue",
 		"feed_seen": "app/feed",
 		"todo_spans": "app/spans", "todo_span_counts": "app/spans", "todo_trace_bindings": "app/spans",
+		"rungraph_documents": "app/rungraph",
 		"webhooks": "app/intake", "webhook_rules": "app/intake", "events": "app/intake",
 		"sign_ins": "app/signin", "oauth_clients": "app/oauth", "oauth_grants": "app/oauth",
 		"oauth_access_tokens": "app/oauth", "oauth_refresh_tokens": "app/oauth",
