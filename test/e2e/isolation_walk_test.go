@@ -78,7 +78,7 @@ func (v *viewer) routes() {
 // named asks one route for each thing of others, and for one of the caller's own.
 func (v *viewer) named(method, path string, body map[string]any) {
 	as := v.as.owner
-	placeholder := regexp.MustCompile(`\{(ref|id|webhook|event)\}`).FindString(path)
+	placeholder := regexp.MustCompile(`\{(ref|id|webhook|event|document|queue)\}`).FindString(path)
 	ask := func(method, name string) reply {
 		return v.api(as, method, strings.Replace(path, placeholder, name, 1), body)
 	}
@@ -92,6 +92,11 @@ func (v *viewer) named(method, path string, body map[string]any) {
 		control := &tenant{vended: own, mark: "control", owner: as, todos: map[string]string{}}
 		v.deliverTo(control)
 		mine = map[string]string{"{webhook}": control.webhook, "{event}": control.event}[placeholder]
+	case "{document}":
+		mine = v.graphOf(as, v.pushAs(as, own, map[string]any{"title": "control"}))
+	case "{queue}": // a name that everybody may have: what is in it must be one's own
+		mine = "default"
+		v.clean(path, ask(method, mine))
 	}
 	for _, other := range v.others {
 		if placeholder == "{ref}" {
@@ -103,6 +108,9 @@ func (v *viewer) named(method, path string, body map[string]any) {
 			foreign = append(foreign, other.webhook)
 		case "{event}":
 			foreign = append(foreign, other.event)
+		case "{document}":
+			foreign = append(foreign, v.graphOf(other.owner, other.todos["done"]))
+		case "{queue}":
 		default:
 			foreign = append(foreign, values(other.todos)...)
 		}
@@ -121,6 +129,16 @@ func (v *viewer) named(method, path string, body map[string]any) {
 			v.t.Errorf("%s %s of the caller's own answers %d %s: the matrix proves nothing", method, path, res.status, res.body)
 		}
 	}
+}
+
+// graphOf keeps the run graph of a todo with its owner, and returns the document's id.
+func (n *neighbours) graphOf(owner person, todo string) string {
+	n.t.Helper()
+	graph := n.api(owner, http.MethodGet, "/todos/"+todo+"/rungraph", nil)
+	if graph.status != http.StatusOK {
+		n.t.Fatalf("a run graph is answered %d %s", graph.status, graph.body)
+	}
+	return made[struct{ Document struct{ ID string } }](n.collector, owner, "/rungraph", graph.body).Document.ID
 }
 
 // asked sends everything that others are known by as one value of a query.
