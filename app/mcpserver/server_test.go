@@ -49,8 +49,8 @@ func setup(t *testing.T, change ...func(*mcpserver.Config)) *bundle {
 	b.url = "http://" + srv.Listener.Addr().String()
 	cfg := mcpserver.Config{
 		Identity: b.identity, Queue: b.queue, Bell: b.bell, BaseURL: b.url, Version: "1.2.3", Log: zap.NewNop(),
-		RunGraphs: rungraph.NewStore(db.Pool, b.queue, spans.NewStore(db.Pool, live), "1.2.3"),
-		PreAuth:   ratelimit.New(1000, 1000), PerEndpoint: ratelimit.New(1000, 1000),
+		RunGraphs: rungraph.NewStore(db.Pool, b.queue, spans.NewStore(db.Pool, live), "1.2.3"), Spans: spans.NewStore(db.Pool, live),
+		PreAuth: ratelimit.New(1000, 1000), PerEndpoint: ratelimit.New(1000, 1000),
 		ClientAddress: func(r *http.Request) string { return r.RemoteAddr },
 	}
 	for _, c := range change {

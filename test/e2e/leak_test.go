@@ -143,7 +143,8 @@ func (o *overheard) places() map[string]string {
 // carries a credential, a lease token or anything that a human, an agent or an exporter wrote.
 func TestLogs_CarryNothingThatCallersSend(t *testing.T) {
 	t.Parallel()
-	c := start(t, unhurried(t), withEnv("SWITCHBOARD_LOG_LEVEL=debug", "SWITCHBOARD_METRICS_TOKEN="+metricsToken))
+	c := start(t, unhurried(t), withEnv("SWITCHBOARD_LOG_LEVEL=debug", "SWITCHBOARD_METRICS_TOKEN="+metricsToken,
+		"SWITCHBOARD_A2A=1", "SWITCHBOARD_A2UI=1"))
 	r := newTraffic(t, c)
 	for _, part := range []struct {
 		name string

@@ -74,7 +74,7 @@ func startNeighbours(t *testing.T) *neighbours {
 	n := &neighbours{db: db, queue: queue.NewStore(db.Pool, settings.NewReader(db.Pool, zap.NewNop()))}
 	n.identity = identity.NewStore(db.Pool, n.queue)
 	n.collector = start(t, unhurried(t), withEnv("SWITCHBOARD_DATABASE_URL="+db.URL, "SWITCHBOARD_LOG_LEVEL=debug",
-		"SWITCHBOARD_METRICS_TOKEN="+metricsToken, "SWITCHBOARD_SECRET_ENCRYPTION_KEY="+strings.Repeat("5e", 32)))
+		"SWITCHBOARD_METRICS_TOKEN="+metricsToken, "SWITCHBOARD_A2A=1", "SWITCHBOARD_A2UI=1", "SWITCHBOARD_SECRET_ENCRYPTION_KEY="+strings.Repeat("5e", 32)))
 	local, err := n.identity.LocalOwner(t.Context())
 	if err != nil {
 		t.Fatal(err)
