@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"go.opentelemetry.io/collector/config/configopaque"
 
@@ -42,6 +43,8 @@ type Config struct {
 	// SummaryFromResult stores the result of a report without a summary as its summary, which later claimers
 	// are shown (SWITCHBOARD_ATTEMPT_SUMMARY_FROM_RESULT, off).
 	SummaryFromResult toggle.Toggle `mapstructure:"summary_from_result"`
+	// ReapInterval is how often lapsed leases are looked for, at least a second.
+	ReapInterval time.Duration `mapstructure:"reap_interval"`
 	// TrustedProxies are addresses and networks whose X-Forwarded-For is believed; nobody's by default.
 	TrustedProxies []string   `mapstructure:"trusted_proxies"`
 	RateLimits     RateLimits `mapstructure:"rate_limits"`
@@ -97,6 +100,7 @@ func createDefaultConfig() *Config {
 		SignIn:       defaultSignIn(),
 
 		SummaryFromResult: toggle.FromEnv("SWITCHBOARD_ATTEMPT_SUMMARY_FROM_RESULT"),
+		ReapInterval:      30 * time.Second,
 
 		Features: Features{OTLP: toggle.FromEnv("SWITCHBOARD_OTLP"), Board: toggle.On, MCP: toggle.On, Webhooks: toggle.On,
 			A2A: toggle.FromEnv("SWITCHBOARD_A2A"), A2UI: toggle.FromEnv("SWITCHBOARD_A2UI")},
@@ -144,6 +148,9 @@ func (c *Config) Validate() error {
 	}
 	if _, err := parseProxies(c.TrustedProxies); err != nil {
 		return err
+	}
+	if c.ReapInterval < time.Second {
+		return errors.New("reap_interval must be a second or more, such as 30s")
 	}
 	if c.LocalLogin.On() && !loopback(host) {
 		return errors.New("local_login (SWITCHBOARD_DEV_LOGIN) works on a loopback address only: set endpoint (SWITCHBOARD_ADDR) to 127.0.0.1:8321, or local_login to false")

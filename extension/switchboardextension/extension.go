@@ -42,7 +42,6 @@ var (
 
 // The intervals of the background jobs.
 const (
-	reapEvery    = 30 * time.Second
 	requeueEvery = 5 * time.Second
 	expireEvery  = 30 * time.Second
 	sweepEvery   = time.Hour
@@ -162,7 +161,7 @@ func (s *switchboard) jobs() []background.Job {
 		}
 	}
 	return []background.Job{
-		{Name: "reaper", Every: reapEvery, Run: counted(s.queue.Reap)},
+		{Name: "reaper", Every: s.cfg.ReapInterval, Run: counted(s.queue.Reap)},
 		{Name: "retries", Every: requeueEvery, Run: counted(s.queue.RequeueDue)},
 		{Name: "expiry", Every: expireEvery, Run: counted(s.identity.SweepExpired)},
 		{Name: "retention", Every: sweepEvery, Run: counted(s.prune)},
