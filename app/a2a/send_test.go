@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/switchboard-otel/switchboard/app/identity"
 	"github.com/switchboard-otel/switchboard/app/queue"
@@ -195,5 +197,28 @@ func TestCard_IsPublicOnlyIfItsOwnerMadeItSo(t *testing.T) {
 	}
 	if res, gone := b.get(t, b.vended.Slug, ""); res.StatusCode != 401 || gone != unknown {
 		t.Errorf("revoked: %d %s", res.StatusCode, gone)
+	}
+}
+
+// The same answer on several connections at once resumes once, and nobody hears of a conflict.
+func TestSend_TheSameAnswerAtOnceResumesOnce(t *testing.T) {
+	b := setup(t)
+	client, worker := b.client(t, b.vended), b.worker(t, b.vended)
+	task := send(t, client, message("work"))
+	worker.call(t, "claim_next", nil)
+	worker.call(t, "request_input", map[string]any{"id": string(task.ID)})
+	answer := &sdk.SendMessageRequest{Message: sdk.NewMessageForTask(sdk.MessageRoleUser, task, sdk.NewTextPart("yes"))}
+	var all errgroup.Group
+	for range 8 {
+		all.Go(func() error {
+			_, err := client.SendMessage(t.Context(), answer)
+			return err
+		})
+	}
+	if err := all.Wait(); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{"a2a_state input-required", "a2a_state resume: yes"}, b.trail(t, task.ID)); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -208,7 +208,7 @@ func (h *tasks) answer(ctx context.Context, ep *identity.Endpoint, m *a2a.Messag
 	if m.ContextID != "" && m.ContextID != contextOf(t) {
 		return refusal(fault.InvalidArgument("message.contextId", "must be the context of the task, or absent"))
 	}
-	if slices.ContainsFunc(historyOf(t), func(before *a2a.Message) bool { return before.ID == m.ID && before.Role == m.Role }) {
+	if heard(t, m) {
 		return nil
 	}
 	raw, err := stored(m)
@@ -216,15 +216,29 @@ func (h *tasks) answer(ctx context.Context, ep *identity.Endpoint, m *a2a.Messag
 		return h.failed(err)
 	}
 	_, err = h.Queue.Resume(ctx, ep, t.ID.UUID(), raw, wordsOf(m))
-	switch {
-	case errors.Is(err, fault.ErrNotHeld) && stateOf(t).Terminal():
-		return errEnded
-	case errors.Is(err, fault.ErrNotHeld):
-		return errNotAsking
-	case err != nil:
+	if err == nil {
+		return nil
+	}
+	if !errors.Is(err, fault.ErrNotHeld) {
 		return h.failed(err)
 	}
-	return nil
+	// It does not wait, or no longer: the same message may have come twice at once.
+	if t, err = h.find(ctx, ep, m.TaskID); err != nil {
+		return err
+	}
+	switch {
+	case heard(t, m):
+		return nil
+	case stateOf(t).Terminal():
+		return errEnded
+	default:
+		return errNotAsking
+	}
+}
+
+// heard reports whether a task has a message already.
+func heard(t *queue.Task, m *a2a.Message) bool {
+	return slices.ContainsFunc(historyOf(t), func(before *a2a.Message) bool { return before.ID == m.ID && before.Role == m.Role })
 }
 
 // SendStreamingMessage sends a message and follows its task to the end.
