@@ -32,6 +32,9 @@ var benches = []bench{
 	{[]string{"T7"}, benchMask},
 	{[]string{"T8"}, benchAgainstRiver},
 	{[]string{"T9"}, benchLongTransaction},
+	{[]string{"T10"}, benchLive},
+	{[]string{"T11"}, benchFeed},
+	{[]string{"T11", "page"}, benchPage},
 	{[]string{"T12"}, benchHeartbeatHOT},
 	{[]string{"wait"}, benchWait},
 }

@@ -30,7 +30,7 @@ const mostSpansRead = 10_000
 // What a page holds of all its waterfalls together, newest attempt first: rows, and bytes of their details.
 const (
 	mostRows    = 2000
-	mostDetails = 240 << 10
+	mostDetails = 160 << 10
 )
 
 // todoView is a todo as its page shows it.
