@@ -177,16 +177,19 @@ var verbHints = map[string]string{
 	identity.VerbFail: "give a verdict, ask for a retry", identity.VerbRelease: "hand it back without a verdict",
 	identity.VerbListTodos: "see the queue; includes get_todo", identity.VerbGetTodo: "read one todo with its history",
 	identity.VerbGetDefaultLease: "read its own default lease", identity.VerbSetDefaultLease: "change its own default lease",
+	identity.VerbRequestInput: "ask, and wait for an answer", identity.VerbRequestAuth: "wait until somebody has signed in",
 }
 
 // verbGroups are all verbs that can be granted: those that drain the queue, and those that are granted only by name.
 func verbGroups() []verbGroup {
-	var lease, work []string
+	var ask, lease, work []string
 	for _, v := range identity.Verbs {
 		switch {
 		case slices.Contains(identity.DrainVerbs, v):
 		case strings.HasSuffix(v, "default_lease"):
 			lease = append(lease, v)
+		case strings.HasPrefix(v, "request_"):
+			ask = append(ask, v)
 		default:
 			work = append(work, v)
 		}
@@ -196,7 +199,8 @@ func verbGroups() []verbGroup {
 	if len(work) > 0 {
 		groups = append(groups, verbGroup{"Bring work in", "Never granted by default.", work})
 	}
-	return append(groups, verbGroup{"Tune itself", "Never granted by default.", lease})
+	return append(groups, verbGroup{"Ask whoever sent the work", "Never granted by default.", ask},
+		verbGroup{"Tune itself", "Never granted by default.", lease})
 }
 
 // kindChoices are the agents that have a guide of their own.
