@@ -3,6 +3,7 @@ package board
 import (
 	"cmp"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -68,7 +69,7 @@ func (b *board) createToken(w http.ResponseWriter, r *http.Request, v viewer) er
 			return b.settings(w, r, v, http.StatusConflict, view)
 		}
 	}
-	view.Token, err = b.Identity.NewAccessToken(ctx, v.human.ID, view.Name)
+	view.Token, err = b.newToken(r, v, view.Name)
 	if f := fault.From(err, postgres.Fault); err != nil && f.Code == fault.Invalid {
 		view.Refused = sentence(f.Message)
 		return b.settings(w, r, v, http.StatusUnprocessableEntity, view)
@@ -77,6 +78,18 @@ func (b *board) createToken(w http.ResponseWriter, r *http.Request, v viewer) er
 		return err
 	}
 	return b.settings(w, r, v, http.StatusOK, view)
+}
+
+// newToken makes a token that lasts as long as the form says: a number of days, or until it is revoked.
+func (b *board) newToken(r *http.Request, v viewer, name string) (string, error) {
+	if lasts := r.PostFormValue("days"); lasts != "" && lasts != "0" {
+		days, err := strconv.Atoi(lasts)
+		if err != nil {
+			days = 0 // which is refused
+		}
+		return b.Identity.NewExpiringAccessToken(r.Context(), v.human.ID, name, days)
+	}
+	return b.Identity.NewAccessToken(r.Context(), v.human.ID, name)
 }
 
 func (b *board) revokeToken(w http.ResponseWriter, r *http.Request, v viewer) error {

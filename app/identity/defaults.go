@@ -133,12 +133,13 @@ func (s *Store) Rotate(ctx context.Context, human uuid.UUID, ref string, overlap
 	return &v, nil
 }
 
-// SweepExpired treats every expired endpoint as revoked, and deletes credentials that a rotation ended. It
-// returns how many endpoints it ended.
+// SweepExpired treats every expired endpoint as revoked, and deletes credentials that a rotation ended and personal
+// tokens that expired. It returns how many endpoints it ended.
 func (s *Store) SweepExpired(ctx context.Context) (int, error) {
 	rows, err := s.pool.Query(ctx, `
 		WITH clock AS MATERIALIZED (SELECT sb_now() AS now),
-		ended AS (DELETE FROM credentials c USING clock WHERE c.expires_at < clock.now)
+		ended AS (DELETE FROM credentials c USING clock WHERE c.expires_at < clock.now),
+		lapsed AS (DELETE FROM access_tokens t USING clock WHERE t.expires_at < clock.now)
 		SELECT e.id FROM endpoints e, clock WHERE e.expires_at <= clock.now AND e.revoked_at IS NULL`)
 	if err != nil {
 		return 0, err

@@ -71,17 +71,34 @@ func (s *Store) SpendLoginLink(ctx context.Context, token string) (*Human, error
 		SELECT `+humanColumns+` FROM humans h JOIN spent ON spent.human_id = h.id`, secret.Hash(token)))
 }
 
-// NewAccessToken makes a personal token for the API and the command line. An earlier token of the same name
-// stops working, so that a token which is renewed at every start does not pile up.
+// NewAccessToken makes a personal token for the API and the command line, which lasts until it is revoked. An earlier
+// token of the same name stops working, so that a token which is renewed at every start does not pile up.
 func (s *Store) NewAccessToken(ctx context.Context, human uuid.UUID, name string) (token string, err error) {
+	return s.addAccessToken(ctx, human, name, nil)
+}
+
+// maxTokenDays is the longest time after which a token that expires does.
+const maxTokenDays = 3650
+
+// NewExpiringAccessToken is NewAccessToken for a token that stops working after a number of days, 1 to 3650.
+func (s *Store) NewExpiringAccessToken(ctx context.Context, human uuid.UUID, name string, days int) (token string, err error) {
+	if days < 1 || days > maxTokenDays {
+		return "", fault.InvalidArgument("days", "must be 1 to 3650")
+	}
+	return s.addAccessToken(ctx, human, name, &days)
+}
+
+func (s *Store) addAccessToken(ctx context.Context, human uuid.UUID, name string, days *int) (token string, err error) {
 	if !printable(name, 128) {
 		return "", fault.InvalidArgument("name", "must be 1 to 128 bytes of printable text")
 	}
 	token = secret.New(secret.Personal)
 	_, err = s.pool.Exec(ctx, `
-		WITH renewed AS (DELETE FROM access_tokens WHERE human_id = $2 AND name = $3)
-		INSERT INTO access_tokens (token_hash, human_id, name, created_at) VALUES ($1, $2, $3, sb_now())`,
-		secret.Hash(token), human, name)
+		WITH clock AS MATERIALIZED (SELECT sb_now() AS now),
+		renewed AS (DELETE FROM access_tokens WHERE human_id = $2 AND name = $3)
+		INSERT INTO access_tokens (token_hash, human_id, name, created_at, expires_at)
+		SELECT $1, $2, $3, now, now + make_interval(days => $4) FROM clock`,
+		secret.Hash(token), human, name, days)
 	return token, err
 }
 

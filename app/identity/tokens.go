@@ -13,12 +13,14 @@ type AccessToken struct {
 	Name       string
 	CreatedAt  time.Time
 	LastUsedAt *time.Time // to the minute
+	ExpiresAt  *time.Time // nil: never
 }
 
 // AccessTokens lists a human's personal tokens, newest first.
 func (s *Store) AccessTokens(ctx context.Context, human uuid.UUID) ([]AccessToken, error) {
 	rows, err := s.pool.Query(ctx, `
-		SELECT name, created_at, last_used_at FROM access_tokens WHERE human_id = $1 ORDER BY created_at DESC, name`, human)
+		SELECT name, created_at, last_used_at, expires_at FROM access_tokens
+		WHERE human_id = $1 AND (expires_at IS NULL OR expires_at > sb_now()) ORDER BY created_at DESC, name`, human)
 	if err != nil {
 		return nil, err
 	}
