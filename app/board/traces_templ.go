@@ -164,14 +164,14 @@ func noSpans(v *todoView) templ.Component {
 				return templ_7745c5c3_Err
 			}
 		} else {
-			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "<p>An agent’s spans appear here as soon as its OpenTelemetry exporter sends them to this server. Start the agent with these, and put the endpoint’s own credential where the dots are:</p><div class=\"copy\"><pre>")
+			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 14, "<p>An agent’s spans appear here as soon as its OpenTelemetry exporter sends them to this server. Start the agent with these, and put the endpoint’s own credential where the dots are:</p><div class=\"copy\"><pre tabindex=\"0\" role=\"region\" aria-label=\"Exporter settings\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var6 string
 			templ_7745c5c3_Var6, templ_7745c5c3_Err = templ.JoinStringErrs(exporterSettings(v))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `traces.templ`, Line: 42, Col: 30}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `traces.templ`, Line: 42, Col: 88}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var6))
 			if templ_7745c5c3_Err != nil {
