@@ -37,6 +37,7 @@ var benches = []bench{
 	{[]string{"T11", "page"}, benchPage},
 	{[]string{"T12"}, benchHeartbeatHOT},
 	{[]string{"wait"}, benchWait},
+	{[]string{"deliveries"}, benchDeliveries},
 }
 
 func main() {

@@ -38,6 +38,9 @@ func (r *report) figure(id, what string, value float64, t target, detail string)
 	fmt.Fprintf(r.w, "%-104s  %s\n", line, detail)
 }
 
+// fact prints a line that has no target.
+func (r *report) fact(id, what string) { fmt.Fprintf(r.w, "%-4s %s\n", id, what) }
+
 // failed says that figures could not be measured. The others are measured all the same.
 func (r *report) failed(ids []string, err error) {
 	fmt.Fprintf(r.w, "%-4s could not be measured: %v\n", strings.Join(ids, ", "), err)

@@ -50,6 +50,9 @@ var done = map[queue.Action]string{
 func deedsFor(r *queue.Row, me string, endpointRevoked bool, now time.Time) (deeds []deed) {
 	lapsed := r.LeaseExpiresAt != nil && r.LeaseExpiresAt.Before(now)
 	mine := r.Owner != nil && *r.Owner == me
+	if r.Queue == queue.Quarantine {
+		return nil // it is released or discarded where it is held
+	}
 	switch r.State {
 	case queue.StatePending:
 		if !endpointRevoked {

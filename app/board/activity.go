@@ -218,6 +218,7 @@ func deedOf(raw json.RawMessage) (did, way string) {
 	did = map[string]string{
 		"claim": "claimed it", "complete": "completed it", "fail": "marked it failed", "retry": "asked for a retry now",
 		"extend": "extended the lease", "release": "released it", "cancel": "canceled it",
+		"quarantine_release": "released it from quarantine", "quarantine_discard": "discarded it", "again": "ran it again",
 	}[d.Action]
 	way = map[string]string{"board": "on the Board", "api": "over the API", "cli": "from the command line"}[d.Via]
 	return cmp.Or(did, "acted on it"), way

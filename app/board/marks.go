@@ -17,6 +17,9 @@ type mark struct {
 func stateMark(r *queue.Row) mark {
 	switch r.State {
 	case queue.StatePending:
+		if r.Queue == queue.Quarantine {
+			return mark{"retry", "l-retry", "in quarantine"}
+		}
 		return mark{"wait", "l-wait", "ready"}
 	case queue.StateClaimed:
 		return mark{"live", "l-live", "claimed"}
