@@ -152,8 +152,8 @@ func (c *Config) Validate() error {
 	if c.ReapInterval < time.Second {
 		return errors.New("reap_interval must be a second or more, such as 30s")
 	}
-	if c.LocalLogin.On() && !loopback(host) {
-		return errors.New("local_login (SWITCHBOARD_DEV_LOGIN) works on a loopback address only: set endpoint (SWITCHBOARD_ADDR) to 127.0.0.1:8321, or local_login to false")
+	if u, err := url.Parse(c.BaseURL); c.LocalLogin.On() && (!loopback(host) || err == nil && u.Host != "" && !loopback(u.Hostname())) {
+		return errors.New("local_login (SWITCHBOARD_DEV_LOGIN) works on a loopback address only: set endpoint (SWITCHBOARD_ADDR) to 127.0.0.1:8321 and leave base_url (SWITCHBOARD_BASE_URL) empty, or set local_login to false")
 	}
 	if c.SignIn.Enrollment == enrollOpen && !c.LocalLogin.On() {
 		return errors.New("sign_in::enrollment (SWITCHBOARD_ENROLLMENT) may be open only with local_login, on loopback: list who may sign in under sign_in::allow (SWITCHBOARD_ALLOWLIST)")

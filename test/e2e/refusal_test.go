@@ -157,7 +157,7 @@ func TestValidate_AcceptsEveryFileInConfigs(t *testing.T) {
 	for _, file := range files {
 		cmd := exec.Command(filepath.Join(bin, "switchboard-collector"), "validate", "--config", file)
 		cmd.Env = append(environment(), "SWITCHBOARD_DATABASE_URL=postgres://db.example.com/switchboard",
-			"SWITCHBOARD_BASE_URL=https://switchboard.example.com")
+			"SWITCHBOARD_BASE_URL=https://switchboard.example.com", "SWITCHBOARD_DEV_LOGIN=0")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", filepath.Base(file), err, out)
 		}
