@@ -21,7 +21,7 @@ func (s *Server) card(w http.ResponseWriter, r *http.Request) {
 	}
 	endpoint, err := s.Identity.PublicCard(r.Context(), r.PathValue("endpoint"))
 	if errors.Is(err, identity.ErrUnauthenticated) {
-		endpoint, err = s.Gate.Enter(w, r, "Bearer"), nil
+		endpoint, err = s.Gate.Enter(w, r), nil
 	}
 	switch {
 	case err != nil:

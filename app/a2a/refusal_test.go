@@ -178,9 +178,13 @@ func TestGate_IsThatOfMCP(t *testing.T) {
 		"the endpoint by slug": {b.vended.Slug, b.vended.Token, 200},
 		"the endpoint by id":   {typeid.Endpoint.Format(b.vended.ID), b.vended.Token, 200},
 	} {
+		want := map[bool]string{}
+		if c.status == 401 {
+			want = map[bool]string{true: `Bearer error="invalid_token"`, false: "Bearer"}
+		}
 		res, body := b.do(t, http.MethodPost, "/a2a/"+c.ref, c.token, call)
-		if res.StatusCode != c.status || c.status == 401 && res.Header.Get("WWW-Authenticate") != "Bearer" {
-			t.Errorf("%s: %d %s", name, res.StatusCode, body)
+		if got := res.Header.Get("WWW-Authenticate"); res.StatusCode != c.status || got != want[c.token != ""] {
+			t.Errorf("%s: %d %q %s", name, res.StatusCode, got, body)
 		}
 	}
 	limited := setupLimited(t)

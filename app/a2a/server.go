@@ -83,7 +83,7 @@ type caller struct {
 type callerKey struct{}
 
 func (s *Server) call(w http.ResponseWriter, r *http.Request) {
-	endpoint := s.Gate.Admit(w, r, "Bearer")
+	endpoint := s.Gate.Admit(w, r)
 	if endpoint == nil {
 		return
 	}

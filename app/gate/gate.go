@@ -36,21 +36,24 @@ type Gate struct {
 func New(cfg Config) *Gate { return &Gate{Config: cfg, origin: http.NewCrossOriginProtection()} }
 
 // Admit returns the endpoint whose bearer r presents. It returns nil when it has refused r: 403 for a page of
-// another site and for the bearer of another endpoint, 429 with Retry-After over a limit, 401 with challenge without
-// a valid bearer, 503 or 500 when that cannot be known.
-func (g *Gate) Admit(w http.ResponseWriter, r *http.Request, challenge string) *identity.Endpoint {
+// another site and for the bearer of another endpoint, 429 with Retry-After over a limit, 401 without a valid bearer,
+// whose challenge has the given parameters, 503 or 500 when that cannot be known.
+func (g *Gate) Admit(w http.ResponseWriter, r *http.Request, challenge ...string) *identity.Endpoint {
 	if !g.Reached(w, r) {
 		return nil
 	}
-	return g.Enter(w, r, challenge)
+	return g.Enter(w, r, challenge...)
 }
 
 // Enter is the rest of Admit, for a route that looked at something else first.
-func (g *Gate) Enter(w http.ResponseWriter, r *http.Request, challenge string) *identity.Endpoint {
+func (g *Gate) Enter(w http.ResponseWriter, r *http.Request, challenge ...string) *identity.Endpoint {
 	endpoint, err := g.Authenticate(r.Context(), r.Header)
 	switch {
 	case errors.Is(err, identity.ErrUnauthenticated):
-		w.Header().Set("WWW-Authenticate", challenge)
+		if Bearer(r.Header) != "" {
+			challenge = append(challenge, `error="invalid_token"`) // who presents none has made no error (RFC 6750 section 3.1)
+		}
+		w.Header().Set("WWW-Authenticate", strings.TrimSpace("Bearer "+strings.Join(challenge, ", ")))
 		http.Error(w, "a valid credential is needed: Authorization: Bearer sbk_...", http.StatusUnauthorized)
 		return nil
 	case err != nil:
@@ -91,11 +94,16 @@ func (g *Gate) foreign(r *http.Request) bool {
 // Authenticate finds the endpoint that presents the bearer of these headers, or identity.ErrUnauthenticated. A call
 // that waits asks again: its credential may have ended since.
 func (g *Gate) Authenticate(ctx context.Context, h http.Header) (*identity.Endpoint, error) {
+	return g.Identity.ResolveCredential(ctx, Bearer(h))
+}
+
+// Bearer returns the token that these headers present, or nothing, which opens nothing.
+func Bearer(h http.Header) string {
 	scheme, token, _ := strings.Cut(h.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
-		return nil, identity.ErrUnauthenticated
+		return ""
 	}
-	return g.Identity.ResolveCredential(ctx, strings.TrimSpace(token))
+	return strings.TrimSpace(token)
 }
 
 func tooMany(w http.ResponseWriter, after int) {

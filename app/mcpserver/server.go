@@ -115,7 +115,7 @@ func (s *server) metadata(w http.ResponseWriter, r *http.Request) {
 // serve decides who calls before anything of the body is read.
 func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	_, metadata := s.resourceMetadata(r)
-	endpoint := s.gate.Admit(w, r, `Bearer resource_metadata="`+metadata+`"`)
+	endpoint := s.gate.Admit(w, r, `resource_metadata="`+metadata+`"`)
 	if endpoint == nil {
 		return
 	}

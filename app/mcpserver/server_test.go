@@ -333,6 +333,9 @@ func TestAuthentication_SaysNothingOfWhetherASlugExists(t *testing.T) {
 	} {
 		status, body, header := b.post(t, c.slug, c.token, ping)
 		want := `Bearer resource_metadata="` + b.url + `/.well-known/oauth-protected-resource/mcp/` + c.slug + `"`
+		if c.token != "" {
+			want += `, error="invalid_token"`
+		}
 		if status != http.StatusUnauthorized || header.Get("WWW-Authenticate") != want {
 			t.Errorf("%s with %q: %d, %q", c.slug, c.token, status, header.Get("WWW-Authenticate"))
 		}
