@@ -5,6 +5,7 @@ package board
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"maps"
 	"net/http"
@@ -54,6 +55,7 @@ type board struct {
 	sessions *scs.SessionManager
 	live     *live.Hub
 	secure   bool
+	formMark string // stands for a session's form token in what sessions share
 	now      func() time.Time
 	patterns []string // of all routes
 }
@@ -89,7 +91,7 @@ func newBoard(c Config) (*board, error) {
 	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
 		return nil, fmt.Errorf("base_url must be an http or https address, such as https://board.example.com")
 	}
-	b := &board{Config: c, secure: base.Scheme == "https", now: time.Now}
+	b := &board{Config: c, secure: base.Scheme == "https", formMark: rand.Text(), now: time.Now}
 	b.sessions = newSessions(c.Identity.SessionStore(whose), b.secure, b.sessionFailed)
 	b.live = live.NewHub(b.version, c.Log)
 	return b, nil

@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net/http"
+	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/a-h/templ"
 	"github.com/google/uuid"
@@ -15,28 +16,44 @@ import (
 	"github.com/switchboard-otel/switchboard/app/typeid"
 )
 
+// frameWait bounds how long a frame takes: whoever waits for it is dropped and asks again.
+const frameWait = 10 * time.Second
+
+// livePage is what an open page shows of its topic. Pages that are equal in it are sent the same, whatever session they are
+// of: its viewer carries a mark instead of a session's form token (formMark).
+type livePage struct {
+	viewer viewer
+	topic  string
+	looked url.Values // what its address says
+}
+
+// key names a frame of the page that leads from one version to another.
+func (p livePage) key(is, was string) string {
+	return strings.Join([]string{is, was, lensOf(p.looked).values().Encode()}, "\n") // the Board's filter is in its topic
+}
+
 // frame collects the parts of a page that have changed: each is the whole of an element with an id.
-func (b *board) frame(r *http.Request, v viewer, topic string, is, was stamps) (parts []templ.Component, err error) {
-	ctx := r.Context()
+func (b *board) frame(ctx context.Context, p livePage, is, was stamps) (parts []templ.Component, err error) {
+	human := p.viewer.human.ID
 	if is.changed(was, partFeed) {
-		parts = append(parts, newsBadge(b.news(ctx, v.human.ID)))
+		parts = append(parts, newsBadge(b.news(ctx, human)))
 	}
-	id, isTodo := strings.CutPrefix(topic, topicTodo)
+	id, isTodo := strings.CutPrefix(p.topic, topicTodo)
 	switch {
 	case isTodo:
 		todo, _ := typeid.Todo.Parse(id) // it was read when the stream began
-		more, err := b.todoFrame(r, v, todo, is, was)
+		more, err := b.todoFrame(ctx, p, todo, is, was)
 		return append(parts, more...), err
-	case topic == topicActivity:
+	case p.topic == topicActivity:
 		if is.changed(was, partFeed) {
-			view, err := b.activityView(ctx, v, feed.Filter{})
+			view, err := b.activityView(ctx, p.viewer, feed.Filter{})
 			if err != nil {
 				return nil, err
 			}
 			parts = append(parts, feedDays(view))
 		}
 	case is.changed(was, partLanes):
-		view, err := b.lanesView(r, v, r.URL.Query())
+		view, err := b.lanesView(ctx, p.viewer, p.looked)
 		if err != nil {
 			return nil, err
 		}
@@ -47,22 +64,22 @@ func (b *board) frame(r *http.Request, v viewer, topic string, is, was stamps) (
 
 // todoFrame collects the parts of a todo's page. The traces are the expensive ones: only the waterfalls whose
 // spans or whose attempt changed are drawn again, and all of them when one of them is new.
-func (b *board) todoFrame(r *http.Request, v viewer, id uuid.UUID, is, was stamps) ([]templ.Component, error) {
+func (b *board) todoFrame(ctx context.Context, p livePage, id uuid.UUID, is, was stamps) ([]templ.Component, error) {
 	if !is.changed(was, partMoved, partAttempts, partEntries, partSpans) {
 		return nil, nil
 	}
-	todo, err := b.Queue.HumanTodo(r.Context(), v.human.ID, id)
+	todo, err := b.Queue.HumanTodo(ctx, p.viewer.human.ID, id)
 	if err != nil {
 		return nil, err
 	}
-	view := b.newTodoView(v, todo)
-	view.Look = lensOf(r.URL.Query())
+	view := b.newTodoView(p.viewer, todo)
+	view.Look = lensOf(p.looked)
 	touched, whole := tracesTouched(is, was)
 	only := slices.DeleteFunc(touched, func(seq int) bool { return view.Look.Only != nil && !slices.Contains(view.Look.Only, seq) })
 	if whole {
 		only = view.Look.Only
 	}
-	if err := b.fill(r.Context(), view, v.human.ID, only); err != nil {
+	if err := b.fill(ctx, view, p.viewer.human.ID, only); err != nil {
 		return nil, err
 	}
 	parts := []templ.Component{todoHead(view), jump(view), outcomeCard(view), timelineCard(view)}

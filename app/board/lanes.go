@@ -30,7 +30,7 @@ type lanesView struct {
 
 // showLanes is the first page: the Board with its three lanes (board.md section 1).
 func (b *board) showLanes(w http.ResponseWriter, r *http.Request, v viewer) error {
-	view, err := b.lanesView(r, v, r.URL.Query())
+	view, err := b.lanesView(r.Context(), v, r.URL.Query())
 	if err != nil {
 		return err
 	}
@@ -43,21 +43,21 @@ func (b *board) showLanes(w http.ResponseWriter, r *http.Request, v viewer) erro
 	return b.render(w, r, http.StatusOK, lanesPage(s, view))
 }
 
-func (b *board) lanesView(r *http.Request, v viewer, q url.Values) (*lanesView, error) {
+func (b *board) lanesView(ctx context.Context, v viewer, q url.Values) (*lanesView, error) {
 	view := &lanesView{Me: ownerName(v.human), Form: v.form, Viewer: v.human.Name, Queue: q.Get("queue"), Endpoint: q.Get("endpoint"),
 		Lanes: &queue.Lanes{}}
 	var err error
-	if view.Endpoints, err = b.Identity.Endpoints(r.Context(), v.human.ID); err != nil {
+	if view.Endpoints, err = b.Identity.Endpoints(ctx, v.human.ID); err != nil {
 		return nil, err
 	}
 	view.Queues = queuesOf(view.Endpoints)
 	if endpoint, known := endpointNamed(view.Endpoints, view.Endpoint); known {
-		if view.Lanes, err = b.Queue.Lanes(r.Context(), v.human.ID, queue.LaneFilter{Queue: view.Queue, Endpoint: endpoint}); err != nil {
+		if view.Lanes, err = b.Queue.Lanes(ctx, v.human.ID, queue.LaneFilter{Queue: view.Queue, Endpoint: endpoint}); err != nil {
 			return nil, err
 		}
 	}
 	view.Now = b.now()
-	view.Received, err = b.received(r.Context(), v.human.ID, view.Now)
+	view.Received, err = b.received(ctx, v.human.ID, view.Now)
 	return view, err
 }
 

@@ -211,6 +211,32 @@ func TestStream_SendsWhatChangedSinceTheLastEvent(t *testing.T) {
 	}
 }
 
+// A frame is made once for all pages of a human that show the same. What is a session's own is not shared: the forms in it
+// carry the token of the session that reads it.
+func TestStream_SessionsShareAFrameButNotItsFormToken(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	ep := h.vend(h.owner, "bugfix", "lane-s")
+	id := h.push(ep, "Waits for somebody", "")
+	var tokens []string
+	for _, me := range []*browserless{h.signedIn(h.owner), h.signedIn(h.owner)} {
+		own := formToken(t, me.get("/settings").body)
+		e, _ := me.events("/events?topic="+todoTopic(id), "")
+		_, _, frame, _ := e.next()
+		if strings.Contains(frame, h.board.formMark) {
+			t.Error("a frame shows what stands for the token")
+		}
+		got := formToken(t, frame)
+		if got != own {
+			t.Error("a frame's form carries another token than the session's")
+		}
+		tokens = append(tokens, got)
+	}
+	if tokens[0] == tokens[1] {
+		t.Error("two sessions have one token")
+	}
+}
+
 // At most four streams per session: a fifth closes the oldest. Signing out closes all.
 func TestStream_AFifthClosesTheOldestAndSigningOutAll(t *testing.T) {
 	t.Parallel()

@@ -127,39 +127,41 @@ func (b *board) stream(w http.ResponseWriter, r *http.Request, v viewer) error {
 		return todoGone(err)
 	}
 	defer follow.Close()
-	s := sender{b: b, r: r, v: v, topic: topic.Name, shown: cmp.Or(r.Header.Get("Last-Event-ID"), q.Get("since")), events: live.NewEvents(w)}
-	if err := s.send(version); err != nil {
+	s := sender{b: b, stream: follow, page: livePage{topic: topic.Name, looked: q}, form: v.form,
+		shown: cmp.Or(r.Header.Get("Last-Event-ID"), q.Get("since")), events: live.NewEvents(w)}
+	s.page.viewer = viewer{human: v.human, form: b.formMark}
+	if err := s.send(r.Context(), version); err != nil {
 		b.Log.Debug("a stream ended with its first frame", postgres.Field(err))
 		return nil
 	}
-	s.follow(follow, session)
+	s.follow(r.Context(), session)
 	return nil
 }
 
 // sender is one open stream: what its page shows, and how to say what has changed since.
 type sender struct {
 	b      *board
-	r      *http.Request
-	v      viewer
-	topic  string
+	stream *live.Stream
+	page   livePage
+	form   string // the token of the session's forms
 	shown  string
 	events *live.Events
 }
 
-func (s *sender) follow(stream *live.Stream, session string) {
+func (s *sender) follow(ctx context.Context, session string) {
 	quiet := time.NewTicker(live.KeepAlive)
 	defer quiet.Stop()
 	for {
 		var err error
 		select {
-		case <-s.r.Context().Done():
+		case <-ctx.Done():
 			return
-		case <-stream.Done():
+		case <-s.stream.Done():
 			return
-		case version := <-stream.Changed():
-			err = s.send(version)
+		case version := <-s.stream.Changed():
+			err = s.send(ctx, version)
 		case <-quiet.C:
-			if !s.b.signedInStill(s.r.Context(), session) {
+			if !s.b.signedInStill(ctx, session) {
 				return
 			}
 			err = s.events.Ping()
@@ -178,19 +180,23 @@ func (b *board) signedInStill(ctx context.Context, session string) bool {
 }
 
 // send writes a frame with the parts that differ, and the version that the page shows with them.
-func (s *sender) send(version string) error {
+func (s *sender) send(ctx context.Context, version string) error {
 	if version == s.shown {
 		return s.events.Send("same", version, "")
 	}
-	is, was := parseStamps(version), parseStamps(s.shown)
-	parts, err := s.b.frame(s.r, s.v, s.topic, is, was)
-	if err != nil {
-		return err
-	}
-	html, err := outOfBand(s.r.Context(), parts...)
+	html, err := s.stream.Frame(ctx, s.page.key(version, s.shown), func() (string, error) {
+		// Others wait for this frame, too: it does not end with the page that asked first.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), frameWait)
+		defer cancel()
+		parts, err := s.b.frame(ctx, s.page, parseStamps(version), parseStamps(s.shown))
+		if err != nil {
+			return "", err
+		}
+		return outOfBand(ctx, parts...)
+	})
 	if err != nil {
 		return err
 	}
 	s.shown = version
-	return s.events.Send("changed", version, html)
+	return s.events.Send("changed", version, strings.ReplaceAll(html, s.b.formMark, s.form))
 }

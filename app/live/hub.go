@@ -57,6 +57,7 @@ type Hub struct {
 type followed struct {
 	version string
 	streams map[*Stream]bool
+	frames  map[string]*frame // of the time since the last poll, by what they depend on
 }
 
 // NewHub returns a hub that asks source. Close it.
@@ -94,7 +95,7 @@ func (h *Hub) Follow(ctx context.Context, topic Topic, session string) (*Stream,
 	h.session[session] = append(h.session[session], s)
 	f := h.topics[topic]
 	if f == nil {
-		f = &followed{version: version, streams: map[*Stream]bool{}}
+		f = &followed{version: version, streams: map[*Stream]bool{}, frames: map[string]*frame{}}
 		h.topics[topic] = f
 	}
 	f.streams[s] = true
@@ -185,7 +186,7 @@ func (h *Hub) poll() {
 	}
 }
 
-// open lists the topics that are followed. With none left the poll ends.
+// open lists the topics that are followed, and lets go of their frames. With none left the poll ends.
 func (h *Hub) open() []Topic {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -194,8 +195,9 @@ func (h *Hub) open() []Topic {
 		return nil
 	}
 	all := make([]Topic, 0, len(h.topics))
-	for t := range h.topics {
+	for t, f := range h.topics {
 		all = append(all, t)
+		clear(f.frames)
 	}
 	return all
 }
