@@ -1,6 +1,7 @@
 // Package doorbell tells agents that listen that there is work (protocols.md 3). A listener is an open stream of
 // one endpoint; each process rings at the streams that are open in it, and asks the database, twice a second and
-// only while somebody listens, for what it should ring for. The database decides which process rings for a todo.
+// only while somebody listens, whose credential still stands and for what it should ring. A stream ends with the
+// credential that opened it, before it is rung again. The database decides which process rings for a todo.
 package doorbell
 
 import (
@@ -14,6 +15,7 @@ import (
 	"github.com/switchboard-otel/switchboard/app/identity"
 	"github.com/switchboard-otel/switchboard/app/postgres"
 	"github.com/switchboard-otel/switchboard/app/queue"
+	"github.com/switchboard-otel/switchboard/app/secret"
 )
 
 const (
@@ -52,12 +54,13 @@ type listeners struct {
 
 // Listener is one open stream.
 type Listener struct {
-	bell     *Bell
-	endpoint uuid.UUID
-	session  string
-	signals  chan Signal
-	done     chan struct{}
-	end      sync.Once
+	bell       *Bell
+	endpoint   uuid.UUID
+	session    string
+	credential string // the hash of what opened it
+	signals    chan Signal
+	done       chan struct{}
+	end        sync.Once
 }
 
 // New returns a bell that nobody listens to yet. Close it.
@@ -65,10 +68,12 @@ func New(queue *queue.Store, identity *identity.Store, log *zap.Logger) *Bell {
 	return &Bell{queue: queue, identity: identity, log: log, endpoints: map[uuid.UUID]*listeners{}, stop: make(chan struct{})}
 }
 
-// Listen opens a stream for an endpoint. A session that listens already moves to the new stream: its connection
-// was lost before we noticed. It returns nil when the process ends.
-func (b *Bell) Listen(endpoint *identity.Endpoint, session string) *Listener {
-	l := &Listener{bell: b, endpoint: endpoint.ID, session: session, signals: make(chan Signal, buffered), done: make(chan struct{})}
+// Listen opens a stream for an endpoint, which lives as long as the credential that opens it: token, as it was
+// presented. A session that listens already moves to the new stream: its connection was lost before we noticed. It
+// returns nil when the process ends.
+func (b *Bell) Listen(endpoint *identity.Endpoint, token, session string) *Listener {
+	l := &Listener{bell: b, endpoint: endpoint.ID, session: session, credential: string(secret.Hash(token)),
+		signals: make(chan Signal, buffered), done: make(chan struct{})}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
@@ -159,64 +164,84 @@ func (b *Bell) poll() {
 			return
 		case <-tick.C:
 		}
-		endpoints := b.listening()
-		if len(endpoints) == 0 {
+		presented := b.listening()
+		if len(presented) == 0 {
 			return
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), pollWait)
-		if err := b.look(ctx, endpoints); err != nil {
+		if err := b.look(ctx, presented); err != nil {
 			b.log.Warn("the doorbell could not look for work; it looks again", postgres.Field(err))
 		}
 		cancel()
 	}
 }
 
-func (b *Bell) listening() []uuid.UUID {
+// listening returns the hashes of the credentials that streams were opened with.
+func (b *Bell) listening() (presented [][]byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	endpoints := make([]uuid.UUID, 0, len(b.endpoints))
-	for endpoint := range b.endpoints {
-		endpoints = append(endpoints, endpoint)
+	seen := map[string]bool{}
+	for _, at := range b.endpoints {
+		for _, l := range at.waiting {
+			if !seen[l.credential] {
+				seen[l.credential] = true
+				presented = append(presented, []byte(l.credential))
+			}
+		}
 	}
-	b.polling = len(endpoints) > 0
-	return endpoints
+	b.polling = len(presented) > 0
+	return presented
 }
 
-// look ends the streams of endpoints that have ended, says which defaults have changed, and rings.
-func (b *Bell) look(ctx context.Context, endpoints []uuid.UUID) error {
-	standing, err := b.identity.Standing(ctx, endpoints)
+// look ends the streams whose credential has ended, says which defaults have changed, and rings.
+func (b *Bell) look(ctx context.Context, presented [][]byte) error {
+	standing, err := b.identity.Standing(ctx, presented)
 	if err != nil {
 		return err
 	}
-	open := endpoints[:0]
-	for _, endpoint := range endpoints {
-		if b.settle(endpoint, standing) {
-			open = append(open, endpoint)
-		}
-	}
-	rung, err := b.queue.Ring(ctx, open, "mcp")
+	rung, err := b.queue.Ring(ctx, b.settle(presented, standing), "mcp")
 	for i := range rung {
 		b.ring(&rung[i])
 	}
 	return err
 }
 
-// settle says whether an endpoint is still there to be rung at.
-func (b *Bell) settle(endpoint uuid.UUID, standing map[uuid.UUID]identity.Defaults) bool {
+// settle returns the endpoints that are there to be rung at. Who came after the question was asked stays unasked: its
+// credential was looked at when it came.
+func (b *Bell) settle(presented [][]byte, standing map[string]identity.Defaults) (open []uuid.UUID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	defaults, live := standing[endpoint]
-	if !live {
-		b.drop(endpoint, func(*Listener) bool { return true })
-		return false
-	}
-	if at := b.endpoints[endpoint]; at != nil && at.defaults != defaults {
-		at.defaults = defaults
-		for _, l := range at.waiting {
-			b.tell(l, Signal{})
+	ended := map[string]bool{}
+	for _, hash := range presented {
+		if _, stands := standing[string(hash)]; !stands {
+			ended[string(hash)] = true
 		}
 	}
-	return true
+	for endpoint, at := range b.endpoints {
+		b.drop(endpoint, func(l *Listener) bool { return ended[l.credential] })
+		if len(at.waiting) > 0 {
+			open = append(open, endpoint)
+			b.refresh(at, standing)
+		}
+	}
+	return open
+}
+
+// refresh tells the streams of an endpoint when its defaults are others than they were. The bell is locked.
+func (b *Bell) refresh(at *listeners, standing map[string]identity.Defaults) {
+	for _, l := range at.waiting {
+		defaults, asked := standing[l.credential]
+		if !asked {
+			continue
+		}
+		if at.defaults != defaults {
+			at.defaults = defaults
+			for _, l := range at.waiting {
+				b.tell(l, Signal{})
+			}
+		}
+		return
+	}
 }
 
 // ring tells one listener of a todo, another one each time.

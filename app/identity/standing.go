@@ -3,7 +3,6 @@ package identity
 import (
 	"context"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -25,21 +24,31 @@ func (e *Endpoint) Defaults() Defaults {
 	return d
 }
 
-// Standing returns the defaults of those among the endpoints that have not ended.
-func (s *Store) Standing(ctx context.Context, endpoints []uuid.UUID) (map[uuid.UUID]Defaults, error) {
+// Standing returns, for each credential that still stands, the defaults of its endpoint. A credential is named by its
+// hash (secret.Hash) and may be an endpoint's own or the access token of an OAuth client; it ends with a rotation, with
+// its time, with its grant and with its endpoint, as in ResolveCredential.
+func (s *Store) Standing(ctx context.Context, credentials [][]byte) (map[string]Defaults, error) {
 	rows, err := s.pool.Query(ctx, `
-		WITH clock AS MATERIALIZED (SELECT sb_now() AS now)
-		SELECT e.id, coalesce(e.default_lease_ttl_seconds, 0), coalesce(e.default_max_attempts, 0), e.require_fence
-		FROM endpoints e, clock
-		WHERE e.id = ANY($1) AND e.revoked_at IS NULL AND (e.expires_at IS NULL OR e.expires_at > clock.now)`, endpoints)
+		WITH clock AS MATERIALIZED (SELECT sb_now() AS now),
+		presented AS (
+			SELECT token_hash, endpoint_id, expires_at FROM credentials WHERE token_hash = ANY($1)
+			UNION ALL
+			SELECT t.token_hash, g.endpoint_id, t.expires_at
+			FROM oauth_access_tokens t JOIN oauth_grants g ON g.id = t.grant_id WHERE t.token_hash = ANY($1)
+		)
+		SELECT p.token_hash, coalesce(e.default_lease_ttl_seconds, 0), coalesce(e.default_max_attempts, 0), e.require_fence
+		FROM clock, presented p JOIN endpoints e ON e.id = p.endpoint_id
+		WHERE (p.expires_at IS NULL OR p.expires_at > clock.now)
+		  AND (e.expires_at IS NULL OR e.expires_at > clock.now)
+		  AND e.revoked_at IS NULL`, credentials)
 	if err != nil {
 		return nil, err
 	}
-	standing := map[uuid.UUID]Defaults{}
-	var id uuid.UUID
+	standing := map[string]Defaults{}
+	var hash []byte
 	var d Defaults
-	_, err = pgx.ForEachRow(rows, []any{&id, &d.LeaseTTLSeconds, &d.MaxAttempts, &d.RequireFence}, func() error {
-		standing[id] = d
+	_, err = pgx.ForEachRow(rows, []any{&hash, &d.LeaseTTLSeconds, &d.MaxAttempts, &d.RequireFence}, func() error {
+		standing[string(hash)] = d
 		return nil
 	})
 	return standing, err

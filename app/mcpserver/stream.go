@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/switchboard-otel/switchboard/app/doorbell"
+	"github.com/switchboard-otel/switchboard/app/gate"
 	"github.com/switchboard-otel/switchboard/app/identity"
 	"github.com/switchboard-otel/switchboard/app/live"
 )
@@ -40,9 +41,9 @@ func startSession(w http.ResponseWriter) { w.Header().Set(sessionHeader, rand.Te
 
 // listen is the stream on which the doorbell rings: server-sent events, each a JSON-RPC message. Clients open it
 // with GET, or, since the protocol's version 2026-07-28, with a call of subscriptions/listen, which is then named
-// on each message. It lives as long as the credential that opened it.
+// on each message. It lives as long as the credential that opened it: the bell sees to that.
 func (s *server) listen(w http.ResponseWriter, r *http.Request, endpoint *identity.Endpoint, call *envelope) {
-	listener := s.Bell.Listen(endpoint, r.Header.Get(sessionHeader))
+	listener := s.Bell.Listen(endpoint, gate.Bearer(r.Header), r.Header.Get(sessionHeader))
 	if listener == nil {
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, "the server is stopping; come again", http.StatusServiceUnavailable)
@@ -70,9 +71,6 @@ func (s *server) listen(w http.ResponseWriter, r *http.Request, endpoint *identi
 				err = events.Send("message", "", text)
 			}
 		case <-alive.C:
-			if _, authErr := s.gate.Authenticate(r.Context(), r.Header); errors.Is(authErr, identity.ErrUnauthenticated) {
-				return // the credential was rotated away, or the token has expired
-			}
 			err = events.Ping()
 		}
 	}
