@@ -47,10 +47,11 @@ INSERT INTO todo_spans AS s (todo_id, attempt_seq, trace_id, span_id, parent_spa
 SELECT $1, i.attempt_seq, i.trace_id, i.span_id, nullif(i.parent_span_id, ''), i.name, i.kind, i.status_code,
 	nullif(i.status_message, ''), i.start_at, i.end_at, nullif(i.service_name, ''), nullif(i.tool, ''), i.category,
 	i.attributes, (SELECT sb_now())
-FROM unnest($2::integer[], $3::bytea[], $4::bytea[], $5::bytea[], $6::text[], $7::text[], $8::text[], $9::text[],
-	$10::timestamptz[], $11::timestamptz[], $12::text[], $13::text[], $14::text[], $15::jsonb[])
-	AS i (attempt_seq, trace_id, span_id, parent_span_id, name, kind, status_code, status_message, start_at, end_at,
-	service_name, tool, category, attributes)
+FROM (SELECT unnest($2::integer[]) AS attempt_seq, unnest($3::bytea[]) AS trace_id, unnest($4::bytea[]) AS span_id,
+	unnest($5::bytea[]) AS parent_span_id, unnest($6::text[]) AS name, unnest($7::text[]) AS kind,
+	unnest($8::text[]) AS status_code, unnest($9::text[]) AS status_message, unnest($10::timestamptz[]) AS start_at,
+	unnest($11::timestamptz[]) AS end_at, unnest($12::text[]) AS service_name, unnest($13::text[]) AS tool,
+	unnest($14::text[]) AS category, unnest($15::jsonb[]) AS attributes) AS i
 ON CONFLICT (todo_id, trace_id, span_id) DO UPDATE
 SET name = EXCLUDED.name, status_code = EXCLUDED.status_code, status_message = EXCLUDED.status_message,
 	end_at = EXCLUDED.end_at, tool = EXCLUDED.tool, category = EXCLUDED.category, attributes = EXCLUDED.attributes

@@ -76,11 +76,13 @@ func (b *todoBatch) tally() (attempts, counts []int32) {
 }
 
 // incoming is the request's side of every statement of a todo: one array per column, unnested. Empty strings
-// and ids stand for null there.
-const incoming = `unnest($3::integer[], $4::bytea[], $5::bytea[], $6::bytea[], $7::text[], $8::text[], $9::text[],
-	$10::text[], $11::timestamptz[], $12::timestamptz[], $13::text[], $14::text[], $15::text[], $16::jsonb[])
-	WITH ORDINALITY AS i (attempt_seq, trace_id, span_id, parent_span_id, name, kind, status_code, status_message,
-	start_at, end_at, service_name, tool, category, attributes, nth)`
+// and ids stand for null there. They are unnested in the select list, where the server takes one element after the
+// other; in FROM it would first write each array out, a row for each element.
+const incoming = `(SELECT unnest($3::integer[]) AS attempt_seq, unnest($4::bytea[]) AS trace_id, unnest($5::bytea[]) AS span_id,
+	unnest($6::bytea[]) AS parent_span_id, unnest($7::text[]) AS name, unnest($8::text[]) AS kind,
+	unnest($9::text[]) AS status_code, unnest($10::text[]) AS status_message, unnest($11::timestamptz[]) AS start_at,
+	unnest($12::timestamptz[]) AS end_at, unnest($13::text[]) AS service_name, unnest($14::text[]) AS tool,
+	unnest($15::text[]) AS category, unnest($16::jsonb[]) AS attributes, generate_subscripts($3::integer[], 1) AS nth) AS i`
 
 // columns are the arguments of incoming: $1 and $2 are the todo and its endpoint.
 func (b *todoBatch) columns(endpoint uuid.UUID) []any {
