@@ -13,19 +13,23 @@ import (
 	"github.com/switchboard-otel/switchboard/app/postgres/postgrestest"
 )
 
-// javaScript is a folder with testdata/js and its packages, installed once.
-var javaScript = sync.OnceValues(func() (dir string, err error) {
-	dir = filepath.Join(bin, "js")
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "js"))); err != nil {
-		return "", err
-	}
-	install := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error")
-	install.Dir = dir
-	if out, err := install.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("npm cannot install the OpenTelemetry SDK that this test runs, so make its registry reachable and try again: %w\n%s", err, out)
-	}
-	return dir, nil
-})
+// installed returns a folder with what testdata has under a name, and its packages, installed once.
+func installed(name string) func() (dir string, err error) {
+	return sync.OnceValues(func() (dir string, err error) {
+		dir = filepath.Join(bin, name)
+		if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", name))); err != nil {
+			return "", err
+		}
+		install := exec.Command("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error")
+		install.Dir = dir
+		if out, err := install.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("npm cannot install the packages of testdata/%s that this test runs, so make its registry reachable and try again: %w\n%s", name, err, out)
+		}
+		return dir, nil
+	})
+}
+
+var javaScript = installed("js")
 
 // runJavaScript runs testdata/js/agent.mjs, which the environment alone configures.
 func runJavaScript(t *testing.T, env ...string) {
