@@ -39,8 +39,13 @@ func startReplicas(t *testing.T) *replicas {
 	return r
 }
 
-// open opens a stream of events and returns its data lines and the id of its last event.
+// open opens a stream of events.
 func open(t *testing.T, address string, headers ...string) *events {
+	t.Helper()
+	return openWith(t, http.DefaultClient, address, headers...)
+}
+
+func openWith(t *testing.T, client *http.Client, address string, headers ...string) *events {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
@@ -51,7 +56,7 @@ func open(t *testing.T, address string, headers ...string) *events {
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := client.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,6 +90,16 @@ func (e *events) until(text string) string {
 	}
 	e.t.Fatalf("the stream ended without %q: %v", text, e.lines.Err())
 	return ""
+}
+
+// ends reads on until the server ends the stream.
+func (e *events) ends() {
+	e.t.Helper()
+	for e.lines.Scan() {
+	}
+	if err := e.lines.Err(); err != nil {
+		e.t.Errorf("the stream broke off: %v", err)
+	}
 }
 
 func TestReplicas_BehindARoundRobinProxyAreOneSwitchboard(t *testing.T) {
