@@ -3,6 +3,7 @@ package live
 import (
 	"bytes"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -43,6 +44,11 @@ func (e *Events) Send(event, version, data string) error {
 	}
 	b.WriteString("\n")
 	return e.write(b.Bytes())
+}
+
+// Retry tells the reader how long to wait before it comes back after the stream has ended.
+func (e *Events) Retry(after time.Duration) error {
+	return e.write([]byte("retry: " + strconv.FormatInt(after.Milliseconds(), 10) + "\n\n"))
 }
 
 // Ping writes a comment, which readers ignore.

@@ -19,6 +19,10 @@ import (
 // comes back moves to its new stream. Calls are served whatever it says, on any replica.
 const sessionHeader = "Mcp-Session-Id"
 
+// comeBackAfter is what a client is told to wait before it opens its stream again. The TypeScript SDK tries twice, by
+// itself within two and a half seconds, and then never again: so it tries long enough for a restart of this server.
+const comeBackAfter = 5 * time.Second
+
 // envelope is what must be known of a call before it is served.
 type envelope struct {
 	ID     json.RawMessage
@@ -51,7 +55,7 @@ func (s *server) listen(w http.ResponseWriter, r *http.Request, endpoint *identi
 	}
 	defer listener.Close()
 	events := live.NewEvents(w)
-	err := events.Ping()
+	err := events.Retry(comeBackAfter)
 	if call != nil {
 		err = errors.Join(err, events.Send("message", "", call.acknowledged()))
 	}
