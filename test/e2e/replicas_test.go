@@ -107,11 +107,7 @@ func TestReplicas_BehindARoundRobinProxyAreOneSwitchboard(t *testing.T) {
 	r := startReplicas(t)
 	v := r.vend(r.one, r.one)
 	v.MCPURL = r.proxy + "/mcp/" + v.Slug
-	bell := open(t, v.MCPURL, "Authorization", "Bearer "+v.Token, "Accept", "text/event-stream")
-	id := r.push(v, "ring for me")
-	if line := bell.until("notifications/claude/channel"); !strings.Contains(line, id) {
-		t.Errorf("rung for %s", line)
-	}
+	id := r.push(v, "work it on either")
 	s := agent(t, v)
 	must[claimed](t, s, "claim_next", nil)
 	for range 6 { // on either replica, by one session
@@ -134,4 +130,60 @@ func TestReplicas_BehindARoundRobinProxyAreOneSwitchboard(t *testing.T) {
 	first.close()
 	must[map[string]any](t, s, "heartbeat", map[string]any{"id": id, "note": "said while nobody looked"})
 	open(t, r.two.url+page, "Cookie", cookie, "Last-Event-ID", first.id).until("said while nobody looked")
+
+	// Signing out at the second one ends the session at the first.
+	settings := request(t, http.MethodGet, r.two.url+"/settings", nil, "Cookie", cookie)
+	form := url.Values{"form": {between(t, settings.body, `name="form" value="`, `"`)}}.Encode()
+	request(t, http.MethodPost, r.two.url+"/logout", []byte(form), "Cookie", cookie, "Content-Type", "application/x-www-form-urlencoded")
+	if got := request(t, http.MethodGet, r.one.url+"/settings", nil, "Cookie", cookie); !strings.Contains(got.body, "<title>Sign in") {
+		t.Errorf("the session of before opens %.80q", got.body)
+	}
+}
+
+// A client names a session that this replica made, that the other one made, that nobody made, or none.
+func TestReplicas_ServeACallWhateverSessionItNames(t *testing.T) {
+	t.Parallel()
+	r := startReplicas(t)
+	v := r.vend(r.one, r.one)
+	call := func(at *collector, session, method, params string) reply {
+		t.Helper()
+		return request(t, http.MethodPost, at.url+"/mcp/"+v.Slug, []byte(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`+params+`}`),
+			"Authorization", "Bearer "+v.Token, "Content-Type", "application/json", "Accept", "application/json, text/event-stream", "Mcp-Session-Id", session)
+	}
+	const hello = `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"e2e","version":"1"}}`
+	sessions := []string{"", "made-up"}
+	for _, at := range []*collector{r.one, r.two} {
+		session := call(at, "", "initialize", hello).header.Get("Mcp-Session-Id")
+		if session == "" {
+			t.Fatal("no session was made")
+		}
+		sessions = append(sessions, session)
+	}
+	for _, session := range sessions {
+		for _, at := range []*collector{r.one, r.two} {
+			if got := call(at, session, "tools/call", `{"name":"claim_next","arguments":{}}`); got.status != http.StatusOK || !strings.Contains(got.body, `"empty":true`) {
+				t.Errorf("a call of session %q is answered %d %s", session, got.status, got.body)
+			}
+		}
+	}
+}
+
+func TestReplicas_RingForWhatTheOtherOneTookIn(t *testing.T) {
+	t.Parallel()
+	r := startReplicas(t)
+	v := r.vend(r.one, r.one)
+	token, err := r.identity.NewAccessToken(t.Context(), r.owner.ID, "e2e")
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := person{id: r.owner.ID, token: token}
+	for _, from := range []struct{ pushed, listens *collector }{{r.one, r.two}, {r.two, r.one}} {
+		bell := open(t, from.listens.url+"/mcp/"+v.Slug, "Authorization", "Bearer "+v.Token, "Accept", "text/event-stream")
+		id := from.pushed.pushAs(owner, v, map[string]any{"title": "ring for me"})
+		if line := bell.until("notifications/claude/channel"); !strings.Contains(line, id) {
+			t.Errorf("rung for %s", line)
+		}
+		must[claimed](t, agent(t, v), "claim", map[string]any{"id": id})
+		bell.close()
+	}
 }
