@@ -132,9 +132,10 @@ func (in *ingest) upsert(ctx context.Context, batch []spans.Span) error {
 }
 
 var spanColumns = []string{"todo_id", "attempt_seq", "trace_id", "span_id", "parent_span_id", "name", "kind", "status_code",
-	"status_message", "start_at", "end_at", "service_name", "tool", "category", "attributes", "received_at"}
+	"status_message", "start_at", "end_at", "service_name", "tool", "category", "attributes", "content_hash", "received_at"}
 
-// copyIn is the baseline: the same rows into the same table, without caps, counts or a look at what is stored.
+// copyIn is the baseline: the same rows into the same table, without caps, counts or a look at what is stored. It need
+// not hash their contents: other numbers, as long, stand for the hashes.
 func (in *ingest) copyIn(ctx context.Context, batch []spans.Span) error {
 	_, err := in.DB.Spans.CopyFrom(ctx, pgx.Identifier{"todo_spans"}, spanColumns,
 		pgx.CopyFromSlice(len(batch), func(i int) ([]any, error) {
@@ -144,7 +145,8 @@ func (in *ingest) copyIn(ctx context.Context, batch []spans.Span) error {
 				parent = s.ParentSpanID[:]
 			}
 			return []any{s.TodoID, s.AttemptSeq, s.TraceID[:], s.SpanID[:], parent, s.Name, s.Kind, s.StatusCode,
-				orNull(s.StatusMessage), s.StartAt, s.EndAt, orNull(s.ServiceName), orNull(s.Tool), s.Category, s.Attributes, s.EndAt}, nil
+				orNull(s.StatusMessage), s.StartAt, s.EndAt, orNull(s.ServiceName), orNull(s.Tool), s.Category, s.Attributes,
+				s.StartAt.UnixNano(), s.EndAt}, nil
 		}))
 	return err
 }

@@ -82,7 +82,8 @@ const incoming = `(SELECT unnest($3::integer[]) AS attempt_seq, unnest($4::bytea
 	unnest($6::bytea[]) AS parent_span_id, unnest($7::text[]) AS name, unnest($8::text[]) AS kind,
 	unnest($9::text[]) AS status_code, unnest($10::text[]) AS status_message, unnest($11::timestamptz[]) AS start_at,
 	unnest($12::timestamptz[]) AS end_at, unnest($13::text[]) AS service_name, unnest($14::text[]) AS tool,
-	unnest($15::text[]) AS category, unnest($16::jsonb[]) AS attributes, generate_subscripts($3::integer[], 1) AS nth) AS i`
+	unnest($15::text[]) AS category, unnest($16::jsonb[]) AS attributes, unnest($17::bigint[]) AS content_hash,
+	generate_subscripts($3::integer[], 1) AS nth) AS i`
 
 // columns are the arguments of incoming: $1 and $2 are the todo and its endpoint.
 func (b *todoBatch) columns(endpoint uuid.UUID) []any {
@@ -90,5 +91,5 @@ func (b *todoBatch) columns(endpoint uuid.UUID) []any {
 	for _, field := range fields {
 		arguments = append(arguments, column{b.spans, field})
 	}
-	return arguments
+	return append(arguments, b.contentHashes())
 }

@@ -9,8 +9,8 @@ import (
 // fields are the columns of incoming, in its order. Most are pointers into the span, which cost no allocation.
 var fields = [...]func(*Span) any{
 	func(s *Span) any { return (*intField)(&s.AttemptSeq) },
-	func(s *Span) any { return (*traceField)(&s.TraceID) },
-	func(s *Span) any { return (*spanField)(&s.SpanID) },
+	traceID,
+	spanID,
 	func(s *Span) any { return (*parentField)(&s.ParentSpanID) },
 	func(s *Span) any { return (*textField)(&s.Name) },
 	func(s *Span) any { return (*textField)(&s.Kind) },
@@ -23,6 +23,9 @@ var fields = [...]func(*Span) any{
 	func(s *Span) any { return (*textField)(&s.Category) },
 	func(s *Span) any { return s.Attributes },
 }
+
+func traceID(s *Span) any { return (*traceField)(&s.TraceID) }
+func spanID(s *Span) any  { return (*spanField)(&s.SpanID) }
 
 // column is one field of many spans, as an array that pgx encodes where the spans are: fourteen arrays of copies would
 // be a third of what a request costs the process.

@@ -38,6 +38,16 @@ const corrects = `(i.end_at >= s.end_at AND
 	(nullif(i.parent_span_id, ''), i.name, i.kind, i.status_code, nullif(i.status_message, ''), i.start_at, i.end_at,
 		nullif(i.service_name, ''), nullif(i.tool, ''), i.category, i.attributes))`
 
+// changedSQL finds the spans that are not stored with the content that they have now, by its hash alone. Most are: they
+// are sent again.
+const changedSQL = `
+SELECT i.nth
+FROM (SELECT unnest($3::bytea[]) AS trace_id, unnest($4::bytea[]) AS span_id, unnest($5::bigint[]) AS content_hash,
+	generate_subscripts($3::bytea[], 1) AS nth) AS i LEFT JOIN LATERAL ` + stored + ` ON true
+WHERE NOT ` + inScope + ` OR s.content_hash IS DISTINCT FROM i.content_hash
+ORDER BY i.nth`
+
+// unsettledSQL finds the spans that are to be written.
 const unsettledSQL = `
 SELECT i.nth
 FROM ` + incoming + ` LEFT JOIN LATERAL ` + stored + ` ON true
@@ -60,18 +70,30 @@ func (s *Store) look(ctx context.Context, endpoint uuid.UUID, b *todoBatch) (isS
 	return isStored, learned, err
 }
 
-// unsettled returns the spans that are not stored as they are in the batch.
-func (s *Store) unsettled(ctx context.Context, endpoint uuid.UUID, b *todoBatch) (unsettled []*Span, err error) {
-	rows, err := s.pool.Query(ctx, unsettledSQL, b.columns(endpoint)...)
+// unsettled returns the spans that are to be written, because they are not stored, or with another content that they
+// are to replace.
+func (s *Store) unsettled(ctx context.Context, endpoint uuid.UUID, b *todoBatch) ([]*Span, error) {
+	changed := &todoBatch{todo: b.todo}
+	var err error
+	changed.spans, err = s.choose(ctx, b, changedSQL, b.todo, endpoint, column{b.spans, traceID}, column{b.spans, spanID}, b.contentHashes())
+	if err != nil || len(changed.spans) == 0 {
+		return nil, err
+	}
+	return s.choose(ctx, changed, unsettledSQL, changed.columns(endpoint)...)
+}
+
+// choose returns the spans of the batch whose numbers sql returns.
+func (s *Store) choose(ctx context.Context, b *todoBatch, sql string, arguments ...any) (chosen []*Span, err error) {
+	rows, err := s.pool.Query(ctx, sql, arguments...)
 	if err != nil {
 		return nil, err
 	}
 	var nth int
 	_, err = pgx.ForEachRow(rows, []any{&nth}, func() error {
-		unsettled = append(unsettled, b.spans[nth-1])
+		chosen = append(chosen, b.spans[nth-1])
 		return nil
 	})
-	return unsettled, err
+	return chosen, err
 }
 
 func without(ids byteaArray, known [][]byte) byteaArray {

@@ -21,7 +21,7 @@ func TestUpsert_PlansMadeForAnEmptyTableProbeThePrimaryKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	for name, sql := range map[string]string{"is stored": isStoredSQL, "unsettled": unsettledSQL, "fresh": freshSQL, "write": writeSQL} {
+	for name, sql := range map[string]string{"is stored": isStoredSQL, "changed": changedSQL, "unsettled": unsettledSQL, "fresh": freshSQL, "write": writeSQL} {
 		plan := genericPlan(t, db.Spans, sql)
 		if !strings.Contains(plan, "Scan using todo_spans_pkey on todo_spans") || !strings.Contains(plan, "(span_id >= ") ||
 			strings.Contains(plan, "todo_spans_order") || strings.Contains(plan, "Seq Scan on todo_spans") {

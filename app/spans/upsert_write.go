@@ -20,10 +20,10 @@ ON CONFLICT (todo_id, attempt_seq) DO UPDATE SET stored = c.stored WHERE false`
 
 // insertIncoming is the head of an insert of incoming spans i. They were all received at one time.
 const insertIncoming = `INSERT INTO todo_spans (todo_id, attempt_seq, trace_id, span_id, parent_span_id, name, kind,
-		status_code, status_message, start_at, end_at, service_name, tool, category, attributes, received_at)
+		status_code, status_message, start_at, end_at, service_name, tool, category, attributes, content_hash, received_at)
 	SELECT $1, nullif(i.attempt_seq, 0), i.trace_id, i.span_id, nullif(i.parent_span_id, ''), i.name, i.kind,
 		i.status_code, nullif(i.status_message, ''), i.start_at, i.end_at, nullif(i.service_name, ''), nullif(i.tool, ''),
-		i.category, i.attributes, (SELECT sb_now())`
+		i.category, i.attributes, i.content_hash, (SELECT sb_now())`
 
 const addCounts = `ON CONFLICT (todo_id, attempt_seq)
 	DO UPDATE SET stored = c.stored + EXCLUDED.stored, dropped = c.dropped + EXCLUDED.dropped`
@@ -33,11 +33,11 @@ const addCounts = `ON CONFLICT (todo_id, attempt_seq)
 const freshSQL = `
 WITH gate AS MATERIALIZED (
 	SELECT ` + inScope + `
-		AND (SELECT coalesce(sum(c.stored), 0) FROM todo_span_counts c WHERE c.todo_id = $1) + cardinality($3::integer[]) <= $18
+		AND (SELECT coalesce(sum(c.stored), 0) FROM todo_span_counts c WHERE c.todo_id = $1) + cardinality($3::integer[]) <= $19
 		AND NOT EXISTS (
-			SELECT FROM unnest($19::integer[], $20::integer[]) AS a (attempt_seq, spans)
+			SELECT FROM unnest($20::integer[], $21::integer[]) AS a (attempt_seq, spans)
 			LEFT JOIN todo_span_counts c ON c.todo_id = $1 AND c.attempt_seq = a.attempt_seq
-			WHERE a.attempt_seq > 0 AND coalesce(c.stored, 0) + a.spans > $17)
+			WHERE a.attempt_seq > 0 AND coalesce(c.stored, 0) + a.spans > $18)
 		AND NOT EXISTS (SELECT FROM unnest($4::bytea[], $5::bytea[]) AS i (trace_id, span_id) CROSS JOIN LATERAL ` + stored + `)
 		AS open
 ), inserted AS (
@@ -47,7 +47,7 @@ WITH gate AS MATERIALIZED (
 ), counted AS (
 	INSERT INTO todo_span_counts AS c (todo_id, attempt_seq, stored)
 	SELECT $1, a.attempt_seq, a.spans
-	FROM unnest($19::integer[], $20::integer[]) AS a (attempt_seq, spans)
+	FROM unnest($20::integer[], $21::integer[]) AS a (attempt_seq, spans)
 	WHERE (SELECT open FROM gate)
 	` + addCounts + `
 )
@@ -65,12 +65,12 @@ WITH scope AS MATERIALIZED (
 	SELECT c.attempt_seq, c.stored FROM todo_span_counts c WHERE c.todo_id = $1
 ), in_attempt AS (
 	SELECT a.nth, a.attempt_seq,
-		a.attempt_seq = 0 OR coalesce(h.stored, 0) + row_number() OVER (PARTITION BY a.attempt_seq ORDER BY a.nth) <= $17 AS fits
+		a.attempt_seq = 0 OR coalesce(h.stored, 0) + row_number() OVER (PARTITION BY a.attempt_seq ORDER BY a.nth) <= $18 AS fits
 	FROM arrived a LEFT JOIN held h ON h.attempt_seq = a.attempt_seq
 	WHERE a.fresh
 ), in_todo AS MATERIALIZED (
 	SELECT a.nth, a.attempt_seq,
-		a.fits AND (SELECT coalesce(sum(stored), 0) FROM held) + count(*) FILTER (WHERE a.fits) OVER (ORDER BY a.nth) <= $18 AS fits
+		a.fits AND (SELECT coalesce(sum(stored), 0) FROM held) + count(*) FILTER (WHERE a.fits) OVER (ORDER BY a.nth) <= $19 AS fits
 	FROM in_attempt a
 ), inserted AS (
 	` + insertIncoming + `
@@ -81,7 +81,7 @@ WITH scope AS MATERIALIZED (
 	SET parent_span_id = nullif(a.parent_span_id, ''), name = a.name, kind = a.kind, status_code = a.status_code,
 		status_message = nullif(a.status_message, ''), start_at = a.start_at, end_at = a.end_at,
 		service_name = nullif(a.service_name, ''), tool = nullif(a.tool, ''), category = a.category,
-		attributes = a.attributes
+		attributes = a.attributes, content_hash = a.content_hash
 	FROM arrived a
 	WHERE a.corrects AND s.ctid = a.place
 ), tally AS (
