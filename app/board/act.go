@@ -12,7 +12,6 @@ import (
 
 	"github.com/switchboard-otel/switchboard/app/fault"
 	"github.com/switchboard-otel/switchboard/app/identity"
-	"github.com/switchboard-otel/switchboard/app/postgres"
 	"github.com/switchboard-otel/switchboard/app/queue"
 	"github.com/switchboard-otel/switchboard/app/typeid"
 )
@@ -32,6 +31,7 @@ var (
 	deedExtend   = deed{queue.ActionExtend, "Extend", ""}
 	deedRelease  = deed{queue.ActionRelease, "Release", ""}
 	deedCancel   = deed{queue.ActionCancel, "Cancel", ""}
+	deedAgain    = deed{queue.ActionAgain, "Run again", "i-retry"}
 )
 
 // done is what the next page says of an action.
@@ -50,8 +50,15 @@ var done = map[queue.Action]string{
 func deedsFor(r *queue.Row, me string, endpointRevoked bool, now time.Time) (deeds []deed) {
 	lapsed := r.LeaseExpiresAt != nil && r.LeaseExpiresAt.Before(now)
 	mine := r.Owner != nil && *r.Owner == me
+	switch r.State {
+	case queue.StateDone, queue.StateCanceled, queue.StateRejected:
+		if endpointRevoked {
+			return nil
+		}
+		return []deed{deedAgain}
+	}
 	if r.Queue == queue.Quarantine {
-		return nil // it is released or discarded where it is held
+		return nil // it is released or discarded where it waits
 	}
 	switch r.State {
 	case queue.StatePending:
@@ -99,16 +106,28 @@ func (b *board) act(action queue.Action) page {
 		if err == nil {
 			_, err = b.Queue.Act(r.Context(), v.human.ID, id, a)
 		}
-		if f := fault.From(err, postgres.Fault); err != nil && (f.Code == fault.Conflict || f.Code == fault.Invalid) {
-			return b.explain(w, r, v, f)
-		}
 		if err != nil {
-			return err
+			return b.explained(w, r, v, err)
 		}
 		b.say(r.Context(), done[action])
 		http.Redirect(w, r, backOf(r, "/todos/"+typeid.Todo.Format(id)), http.StatusSeeOther)
 		return nil
 	}
+}
+
+// runAgain has the work of a todo that has ended done once more, by a new todo, and leads to that.
+func (b *board) runAgain(w http.ResponseWriter, r *http.Request, v viewer) error {
+	id, ok := typeid.Todo.Parse(r.PathValue("id"))
+	if !ok {
+		return fault.ErrTodoNotFound
+	}
+	fresh, err := b.Queue.Again(r.Context(), v.human.ID, id, "", queue.ViaBoard)
+	if err != nil {
+		return b.explained(w, r, v, err)
+	}
+	b.say(r.Context(), "A new todo does the same work. The one before stays as it ended.")
+	http.Redirect(w, r, "/todos/"+fresh.ID.String(), http.StatusSeeOther)
+	return nil
 }
 
 // backOf is where a form says to go on: a path of this server, else otherwise.
@@ -159,13 +178,13 @@ func actOf(action queue.Action, r *http.Request) (queue.Act, error) {
 	return a, nil
 }
 
-// explain shows the todo as it stands and, above it, why an action was refused.
-func (b *board) explain(w http.ResponseWriter, r *http.Request, v viewer, f *fault.Error) error {
-	status := http.StatusConflict
-	if f.Code == fault.Invalid {
-		status = http.StatusUnprocessableEntity
+// explained shows the todo as it stands and, above it, why an action was refused. Any other error is the answer itself.
+func (b *board) explained(w http.ResponseWriter, r *http.Request, v viewer, err error) error {
+	status, why := refusedForm(err)
+	if why == "" {
+		return err
 	}
-	return b.todo(w, r, v, status, sentence(f.Message))
+	return b.todo(w, r, v, status, why)
 }
 
 // sentence makes prose of a refusal, which begins in lower case and ends without a stop.

@@ -77,6 +77,59 @@ func TestActions_WorkWithAndWithoutScript(t *testing.T) {
 	}
 }
 
+// A todo that has ended is run again by a new one, with scripts and without; both logs tell it, each in its own words.
+func TestRunAgain_MakesANewTodoAndBothSayWhich(t *testing.T) {
+	for _, scripts := range []bool{true, false} {
+		t.Run(map[bool]string{true: "with", false: "without"}[scripts], func(t *testing.T) {
+			h := newHouse(t)
+			ep := h.vend(h.owner, "bugfix", "lane-s")
+			first := h.push(ep, "Once more", `{"n":1}`)
+			h.claim(ep, first, "run-1", time.Minute).complete("Done.", "https://example.com/1", `{"ok":true}`)
+			b := h.open(t, h.signedIn(h.owner), looks[0])
+			if !scripts {
+				b.scriptsOff()
+			}
+			b.visit(todoPath(first))
+			b.do(chromedp.Click(`form[action$="/again"] button`), chromedp.WaitVisible(".toast"))
+			fresh := eval[string](b, `location.pathname`)
+			if fresh == todoPath(first) {
+				t.Fatal("it leads back to the todo that has ended")
+			}
+			me := h.signedIn(h.owner)
+			for path, says := range map[string][]string{
+				fresh:           {"made it to run an earlier one again on the Board", todoPath(first), `&#34;n&#34;: 1`},
+				todoPath(first): {"ran it again on the Board", fresh},
+				"/activity":     {"You ran it again", "You made it to run an earlier one again"},
+			} {
+				body := me.get(path).body
+				for _, want := range says {
+					if !strings.Contains(body, want) {
+						t.Errorf("%s does not say %s", path, want)
+					}
+				}
+			}
+			b.quiet()
+		})
+	}
+}
+
+// What is still live is not run again; the page says why.
+func TestRunAgain_OfWhatIsLiveIsExplained(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	id := h.push(h.vend(h.owner, "bugfix", "lane-s"), "Still live", "")
+	me := h.signedIn(h.owner)
+	form := formToken(t, me.get(todoPath(id)).body)
+	if got := me.post(todoPath(id)+"/again", url.Values{"form": {form}}); got.StatusCode != http.StatusConflict || !strings.Contains(got.body, `role="alert"`) {
+		t.Errorf("%d", got.StatusCode)
+	}
+	second := h.signedIn(h.human("Second"))
+	form = formToken(t, second.get("/settings").body)
+	if got := second.post(todoPath(id)+"/again", url.Values{"form": {form}}); got.StatusCode != http.StatusNotFound {
+		t.Errorf("another human gets %d", got.StatusCode)
+	}
+}
+
 // On the Board itself, a card's button acts and leads back to the Board.
 func TestActions_FromACardLeadBackToTheBoard(t *testing.T) {
 	h := newHouse(t)

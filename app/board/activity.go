@@ -12,6 +12,7 @@ import (
 
 	"github.com/switchboard-otel/switchboard/app/feed"
 	"github.com/switchboard-otel/switchboard/app/identity"
+	"github.com/switchboard-otel/switchboard/app/queue"
 )
 
 // activityQuery is what the address of the feed says.
@@ -205,7 +206,10 @@ func a2aTelling(e feed.Entry) telling {
 }
 
 // actionDetail is what the log says of an action.
-type actionDetail struct{ Action, Via string }
+type actionDetail struct {
+	Action, Via string
+	Todo, From  string // of a todo that was run again: the new one; of the new one: what it runs again
+}
 
 func detailOf(raw json.RawMessage) (d actionDetail) {
 	_ = json.Unmarshal(raw, &d) // what does not say it, did something
@@ -220,6 +224,9 @@ func deedOf(raw json.RawMessage) (did, way string) {
 		"extend": "extended the lease", "release": "released it", "cancel": "canceled it",
 		"quarantine_release": "released it from quarantine", "quarantine_discard": "discarded it", "again": "ran it again",
 	}[d.Action]
+	if d.Action == string(queue.ActionAgain) && d.From != "" {
+		did = "made it to run an earlier one again"
+	}
 	way = map[string]string{"board": "on the Board", "api": "over the API", "cli": "from the command line"}[d.Via]
 	return cmp.Or(did, "acted on it"), way
 }

@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"net/url"
 	"os"
@@ -102,6 +103,7 @@ type tab struct {
 	ctx  context.Context
 	said iter.Seq2[chromedp.ConsoleMessage, error]
 	base string
+	look look
 }
 
 // look is a way to see a page.
@@ -112,12 +114,14 @@ type look struct {
 
 var looks = []look{{"light", 1280}, {"dark", 1280}, {"light", 390}, {"dark", 390}}
 
-func (l look) String() string {
+func (l look) height() int64 {
 	if l.width < 768 {
-		return "phone-" + l.theme
+		return 844
 	}
-	return "desk-" + l.theme
+	return 900
 }
+
+func (l look) String() string { return fmt.Sprintf("%d-%s", l.width, l.theme) }
 
 // open opens a tab on the Board, signed in as c is; nil is nobody.
 func (h *house) open(t testing.TB, c *browserless, l look) *tab {
@@ -126,12 +130,9 @@ func (h *house) open(t testing.TB, c *browserless, l look) *tab {
 	t.Cleanup(stop)
 	ctx, cancel := context.WithTimeout(ctx, browserPatience)
 	t.Cleanup(cancel)
-	b := &tab{t: t, ctx: ctx, said: chromedp.Console(ctx), base: h.server.URL}
-	height := int64(900)
-	if l.width < 768 {
-		height = 844
-	}
-	b.do(chromedp.EmulateViewport(l.width, height))
+	b := &tab{t: t, ctx: ctx, said: chromedp.Console(ctx), base: h.server.URL, look: l}
+	b.do(chromedp.EmulateViewport(l.width, l.height()))
+	b.still()
 	b.cookie(themeCookie, l.theme)
 	if c != nil {
 		at, err := url.Parse(h.server.URL)
@@ -171,6 +172,15 @@ func (b *tab) scriptsOff() {
 	}
 }
 
+// still asks pages not to move: a click lands where its target was when its place was asked for.
+func (b *tab) still() {
+	b.t.Helper()
+	motion := &emulation.MediaFeature{Name: "prefers-reduced-motion", Value: "reduce"}
+	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{motion}}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
 // eval evaluates an expression through the browser's protocol, which no policy of the page forbids.
 func eval[T any](b *tab, expression string) T {
 	b.t.Helper()
@@ -196,13 +206,40 @@ func (b *tab) wait(expression string) {
 	b.t.Fatalf("waiting for %s: %v", expression, b.ctx.Err())
 }
 
-func (b *tab) shot() []byte {
+// picture takes a picture of a page, two windows of it at most, into the folder that SWITCHBOARD_SCREENS names: of every
+// page into an empty folder, and into one that holds pictures, as the documentation's, those that it holds.
+func (b *tab) picture(name string) {
 	b.t.Helper()
-	png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+	folder := os.Getenv("SWITCHBOARD_SCREENS")
+	file := filepath.Join(folder, name+"-"+b.look.String()+".png")
+	if folder == "" || !wanted(file) {
+		return
+	}
+	eval[bool](b, `document.fonts.ready.then(() => true)`)
+	height := min(int64(eval[int](b, `document.documentElement.scrollHeight`)), 2*b.look.height())
+	b.do(chromedp.EmulateViewport(b.look.width, height))
+	png, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+	b.do(chromedp.EmulateViewport(b.look.width, b.look.height()))
+	if err == nil {
+		err = os.WriteFile(file, png, 0o644)
+	}
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return png
+}
+
+// wantsAll tells once whether the folder of the pictures was empty when the tests began.
+var wantsAll = sync.OnceValue(func() bool {
+	held, err := os.ReadDir(os.Getenv("SWITCHBOARD_SCREENS"))
+	return err == nil && len(held) == 0
+})
+
+func wanted(file string) bool {
+	if wantsAll() {
+		return true
+	}
+	_, err := os.Stat(file)
+	return err == nil
 }
 
 // accessible fails the test for every rule of WCAG 2.1 A and AA that the page breaks.

@@ -88,6 +88,9 @@ func secondsLeft(now, t time.Time) int {
 // machine is a time as its <time datetime> says it.
 func machine(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
+// whole is a time that leaves nothing to guess.
+func whole(t time.Time) string { return t.UTC().Format("2 Jan 2006 15:04:05 UTC") }
+
 func clock(t time.Time) string { return t.UTC().Format("15:04:05") }
 
 // stamp is a time of day today, with its date on any other day; always UTC.

@@ -98,14 +98,11 @@ func (b *board) received(ctx context.Context, human uuid.UUID, now time.Time) ([
 }
 
 // became says what became of a delivery.
-func (e received) became() mark {
+func (e received) became(now time.Time) mark {
 	if e.Todo == nil {
 		return dispositionMark(e.Disposition)
 	}
-	if e.Disposition == intake.Faulted && e.Todo.Queue == queue.Quarantine && e.Todo.State == queue.StatePending {
-		return mark{"retry", "l-retry", "held in quarantine"}
-	}
-	return stateMark(e.Todo)
+	return stateMark(now, e.Todo)
 }
 
 // newest names the newest delivery of today.
@@ -143,7 +140,7 @@ func lanesStamp(l *queue.Lanes, newest string) string {
 		fmt.Fprintln(h, lane.Total)
 		for i := range lane.Rows {
 			r := &lane.Rows[i]
-			fmt.Fprintln(h, r.ID, r.State, r.UpdatedAt.UnixMicro(), r.Spans)
+			fmt.Fprintln(h, r.ID, r.State, lapsed(&r.Row, l.At), r.UpdatedAt.UnixMicro(), r.Spans)
 		}
 	}
 	fmt.Fprintln(h, l.DeadLetters, l.Questions, l.Quarantined, l.At.UTC().Format(time.DateOnly))
@@ -168,8 +165,8 @@ func lease(now time.Time, r *queue.LaneRow) leaseOf {
 }
 
 // briefWord says how a todo ended. What a human did themselves says so.
-func briefWord(r *queue.LaneRow) string {
-	word := stateMark(&r.Row).Word
+func briefWord(now time.Time, r *queue.LaneRow) string {
+	word := stateMark(now, &r.Row).Word
 	if r.State == queue.StateDone {
 		word = "completed"
 		if r.ClaimerKind != nil && *r.ClaimerKind == "owner" {
@@ -180,11 +177,11 @@ func briefWord(r *queue.LaneRow) string {
 }
 
 // rowMark is the lamp of a card: a todo whose last attempt died shows that until somebody claims it again.
-func rowMark(r *queue.LaneRow) mark {
+func rowMark(now time.Time, r *queue.LaneRow) mark {
 	if r.State == queue.StatePending && r.LastDied {
 		return mark{"died", "l-died", "last attempt died"}
 	}
-	return stateMark(&r.Row)
+	return stateMark(now, &r.Row)
 }
 
 // capped is a count that is not counted beyond 99.

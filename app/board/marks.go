@@ -1,6 +1,8 @@
 package board
 
 import (
+	"time"
+
 	"github.com/switchboard-otel/switchboard/app/queue"
 	"github.com/switchboard-otel/switchboard/app/trail"
 )
@@ -13,14 +15,24 @@ type mark struct {
 	Word string
 }
 
-// stateMark draws a todo's state.
-func stateMark(r *queue.Row) mark {
+// lapsed reports whether a claimed todo's lease has ended, which the next claim or the reaper will write down.
+func lapsed(r *queue.Row, now time.Time) bool {
+	return r.State == queue.StateClaimed && r.LeaseExpiresAt != nil && !r.LeaseExpiresAt.After(now)
+}
+
+var lapsedMark = mark{"died", "l-died", "lease lapsed"}
+
+// stateMark draws a todo's state in the word that every other surface has for it.
+func stateMark(now time.Time, r *queue.Row) mark {
+	if lapsed(r, now) {
+		return lapsedMark
+	}
 	switch r.State {
 	case queue.StatePending:
 		if r.Queue == queue.Quarantine {
 			return mark{"retry", "l-retry", "in quarantine"}
 		}
-		return mark{"wait", "l-wait", "ready"}
+		return mark{"wait", "l-wait", "pending"}
 	case queue.StateClaimed:
 		return mark{"live", "l-live", "claimed"}
 	case queue.StateDone:
@@ -59,6 +71,17 @@ func attemptMark(a *queue.Attempt) mark {
 	}
 }
 
+// attemptMark draws an attempt of the todo: what is open ends with its lease, though nothing has written that yet.
+func (v *todoView) attemptMark(a *queue.Attempt) mark {
+	if a.EndedAt == nil && v.lapsed() {
+		return lapsedMark
+	}
+	return attemptMark(a)
+}
+
+// lapsed reports whether whoever holds the todo has let its lease end.
+func (v *todoView) lapsed() bool { return lapsed(&v.Todo.Row, v.Now) }
+
 // ending is the end of an attempt in words: what happened, and what became of the todo.
 type ending struct{ Verb, Rest string }
 
@@ -90,8 +113,10 @@ func endingOf(a *queue.Attempt) ending {
 }
 
 // attemptVerb is how an attempt stands in a word.
-func attemptVerb(a *queue.Attempt) string {
+func attemptVerb(v *todoView, a *queue.Attempt) string {
 	switch {
+	case a.Outcome == nil && v.lapsed():
+		return "Lease lapsed"
 	case a.Outcome == nil:
 		return "In progress"
 	case a.Died:

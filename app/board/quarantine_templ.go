@@ -126,7 +126,7 @@ func quarantinePage(s shell, v *heldView, refused string) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "<h2 id=\"empty-h\">Nothing is held</h2><p>When a routing rule fails on a delivery, or sends it to a queue its endpoint may not use, the delivery waits here instead of going astray. You release it to a queue, or discard it with a reason.</p><p>Rules belong to a webhook. Before they are saved they are tried on its latest deliveries.</p><a class=\"btn\" href=\"/endpoints\">Your endpoints</a></section>")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 11, "<h2 id=\"empty-h\">Nothing is in quarantine</h2><p>When a routing rule fails on a delivery, or sends it to a queue its endpoint may not use, the delivery waits here instead of going astray. You release it to a queue, or discard it with a reason.</p><p>Rules belong to a webhook. Before they are saved they are tried on its latest deliveries.</p><a class=\"btn\" href=\"/endpoints\">Your endpoints</a></section>")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -77,6 +77,14 @@ type shell struct {
 	Version string // of this server, for the signed-in
 }
 
+// counted is what stands before a title in the browser's tab: how much is new. The script goes on with it.
+func (s shell) counted() string {
+	if s.News == 0 {
+		return ""
+	}
+	return "(" + capped(s.News) + ") "
+}
+
 // health is the database's state in words.
 type health struct {
 	Answers bool

@@ -57,9 +57,13 @@ func stampsOf(p *queue.Pulse) stamps {
 	for _, seq := range slices.Sorted(maps.Keys(p.Spans)) {
 		spans = append(spans, fmt.Sprintf("%d_%d", seq, p.Spans[seq]))
 	}
+	state := string(p.State)
+	if p.Lapsed {
+		state = "lapsed"
+	}
 	return stamps{
 		partMoved: strconv.FormatInt(p.Moved.UnixMicro(), 36), partEntries: strconv.Itoa(p.Entries),
-		partAttempts: fmt.Sprintf("%d_%s", p.Attempts, p.State), partSpans: strings.Join(spans, "-"),
+		partAttempts: fmt.Sprintf("%d_%s", p.Attempts, state), partSpans: strings.Join(spans, "-"),
 	}
 }
 

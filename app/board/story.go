@@ -1,6 +1,7 @@
 package board
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -191,10 +192,31 @@ func deedWords(e *queue.ActivityEntry) string {
 
 // workingWords says what the holder of a todo does.
 func workingWords(v *todoView) string {
-	if v.Todo.State == queue.StateClaimed {
+	switch {
+	case v.lapsed():
+		return "Lease lapsed"
+	case v.Todo.State == queue.StateClaimed:
 		return "Working"
+	default:
+		return "Waiting for an answer"
 	}
-	return "Waiting for an answer"
+}
+
+// lapsedWords say what becomes of a todo whose lease has ended.
+func lapsedWords(v *todoView) string {
+	if v.Todo.Attempt >= v.Todo.MaxAttempts {
+		return "The reaper ends this attempt, its last, at its next round; then nothing retries the todo by itself."
+	}
+	return "The next claim takes the todo over. If none comes first, the reaper ends this attempt as died at its next round, and the todo goes back to its queue."
+}
+
+// otherTodo is the todo that was run again, or the one that runs it again, where the log tells of that; else empty.
+func otherTodo(e *queue.ActivityEntry) string {
+	d := detailOf(e.Detail)
+	if d.Action != string(queue.ActionAgain) {
+		return ""
+	}
+	return cmp.Or(d.Todo, d.From)
 }
 
 // exporterSettings is the environment of a stock OTLP exporter whose spans are to land on this todo.

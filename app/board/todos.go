@@ -21,7 +21,7 @@ type choice struct{ Value, Word string }
 // stateChoices are the states a human tells apart. A failed todo is either waiting for its retry or a dead
 // letter; the store calls both failed.
 var stateChoices = []choice{
-	{"", "Any state"}, {"pending", "ready"}, {"claimed", "claimed"}, {"input-required", "input required"},
+	{"", "Any state"}, {"pending", "pending"}, {"claimed", "claimed"}, {"input-required", "input required"},
 	{"auth-required", "sign-in required"}, {"retry", "retry scheduled"}, {"dead_letter", "dead letter"},
 	{"done", "done"}, {"canceled", "canceled"}, {"rejected", "rejected"},
 }

@@ -285,7 +285,7 @@ func dispositionMark(d intake.Disposition) mark {
 	case intake.Dropped:
 		return mark{"off", "l-off", "dropped"}
 	default:
-		return mark{"retry", "l-retry", "held"}
+		return mark{"retry", "l-retry", "faulted"}
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -222,7 +220,7 @@ func TestRules_TheExamplesCompile(t *testing.T) {
 func TestQuarantine_ReleasesToAQueueAndDiscardsWithAReason(t *testing.T) {
 	t.Parallel()
 	y := newSwitchyard(t)
-	if got := y.me.get("/quarantine"); !strings.Contains(got.body, "Nothing is held") {
+	if got := y.me.get("/quarantine"); !strings.Contains(got.body, "Nothing is in quarantine") {
 		t.Fatalf("%d %s", got.StatusCode, got.body)
 	}
 	_, first := y.held()
@@ -296,12 +294,7 @@ func TestInboundPages_AreAccessibleInEveryLook(t *testing.T) {
 			for name, v := range visits {
 				b := y.open(t, v.as, l)
 				b.visit(v.path)
-				if folder := os.Getenv("SWITCHBOARD_SCREENS"); folder != "" {
-					eval[bool](b, `document.fonts.ready.then(() => true)`)
-					if err := os.WriteFile(filepath.Join(folder, name+"-"+l.String()+".png"), b.shot(), 0o644); err != nil {
-						t.Fatal(err)
-					}
-				}
+				b.picture(name)
 				eval[int](b, `document.querySelectorAll("details").forEach(d => { d.open = true }), 1`)
 				b.accessible()
 				if wide := eval[int](b, `document.documentElement.scrollWidth - innerWidth`); wide > 0 {

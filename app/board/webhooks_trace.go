@@ -54,7 +54,7 @@ func (t *triedView) resultWords() string {
 	case intake.Dropped:
 		return "It is dropped: no todo."
 	case intake.Faulted:
-		return "It is held in quarantine. " + faultWords(t.Trace)
+		return "It is faulted and waits in quarantine. " + faultWords(t.Trace)
 	}
 	words := "Its todo goes to " + *t.Queue
 	if t.WorkOrder {
@@ -72,7 +72,7 @@ func (t *triedView) resultTone() mark {
 	return mark{m.Tone, m.Lamp, ""}
 }
 
-// faultWords say why a delivery is held.
+// faultWords say why a delivery was not routed.
 func faultWords(t routing.Trace) string {
 	if len(t.Faults) == 0 {
 		return "No reason is kept."

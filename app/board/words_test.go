@@ -139,7 +139,7 @@ func TestFilters_KeepForeignCategoriesTogether(t *testing.T) {
 func TestMarks_NameEveryStateAndOutcome(t *testing.T) {
 	t.Parallel()
 	for _, state := range queue.States {
-		m := stateMark(&queue.Row{State: state})
+		m := stateMark(time.Time{}, &queue.Row{State: state})
 		if m.Word == "" || !strings.Contains(string(files["icons.svg"].content), `id="`+m.Lamp+`"`) {
 			t.Errorf("%s: %+v", state, m)
 		}

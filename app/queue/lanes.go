@@ -192,6 +192,7 @@ func (s *Store) OfEvents(ctx context.Context, human uuid.UUID, events []uuid.UUI
 type Pulse struct {
 	Moved    time.Time // the todo's last change
 	State    State
+	Lapsed   bool        // it is claimed, and its lease has ended: nothing has written that yet
 	Attempts int         // attempts ever
 	Entries  int         // the highest seq of its activity
 	Spans    map[int]int // by attempt, 0 for spans without one: stored and dropped
@@ -200,7 +201,7 @@ type Pulse struct {
 // Pulse reads how far the trail of one of a human's todos has come. A foreign id is unknown.
 func (s *Store) Pulse(ctx context.Context, human, id uuid.UUID) (*Pulse, error) {
 	rows, err := s.pool.Query(ctx, `
-		SELECT t.updated_at, t.state, t.attempts_total, t.activity_seq, coalesce(n.attempt_seq, 0), coalesce(n.stored + n.dropped, 0)
+		SELECT t.updated_at, t.state, coalesce(t.state = 'claimed' AND t.lease_expires_at <= sb_now(), false), t.attempts_total, t.activity_seq, coalesce(n.attempt_seq, 0), coalesce(n.stored + n.dropped, 0)
 		FROM todos t LEFT JOIN todo_span_counts n ON n.todo_id = t.id
 		WHERE t.id = $1 AND t.human_id = $2`, id, human)
 	if err != nil {
@@ -208,7 +209,7 @@ func (s *Store) Pulse(ctx context.Context, human, id uuid.UUID) (*Pulse, error) 
 	}
 	p := Pulse{Spans: map[int]int{}}
 	var seq, spans int
-	tag, err := pgx.ForEachRow(rows, []any{&p.Moved, &p.State, &p.Attempts, &p.Entries, &seq, &spans}, func() error {
+	tag, err := pgx.ForEachRow(rows, []any{&p.Moved, &p.State, &p.Lapsed, &p.Attempts, &p.Entries, &seq, &spans}, func() error {
 		if spans > 0 {
 			p.Spans[seq] = spans
 		}

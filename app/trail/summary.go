@@ -30,7 +30,12 @@ type Summary struct {
 	InputTokens, OutputTokens int64   // of the innermost model calls, so that a parent's total is not counted again
 	Wall                      time.Duration
 	Idle                      time.Duration // time in Wall in which no span shows work
+	Before                    int           // spans that had ended when the attempt began, by their sender's clock
 }
+
+// IdleKnown reports whether Idle says anything: when all spans lie before the attempt, their clock is another one or
+// the work was done before the claim, and what happened within it is not known.
+func (s Summary) IdleKnown() bool { return s.Spans == 0 || s.Before < s.Spans }
 
 // Count is how often a name occurs.
 type Count struct {
@@ -38,8 +43,11 @@ type Count struct {
 	N    int
 }
 
-// IdlePercent is the idle share of the wall time, 0 to 100.
+// IdlePercent is the idle share of the wall time, 0 to 100; 0 when it is not known.
 func (s Summary) IdlePercent() int {
+	if !s.IdleKnown() {
+		return 0
+	}
 	return int(share(s.Idle, s.Wall)+50) / 100
 }
 
@@ -74,6 +82,11 @@ func Summarize(all []spans.Span, had Interval) Summary {
 	s.Categories, s.Tools, s.Models = ranked(categories), ranked(tools), ranked(models)
 	if had == (Interval{}) && len(t.nodes) > 0 {
 		had.From, had.To = t.window()
+	}
+	for _, n := range t.nodes {
+		if !n.span.EndAt.After(had.From) && n.span.StartAt.Before(had.From) {
+			s.Before++
+		}
 	}
 	s.Wall = max(had.To.Sub(had.From), 0)
 	s.Idle = max(s.Wall-t.busy(had), 0)

@@ -68,6 +68,23 @@ func TestSummarize_IdleIsTimeWithoutWork(t *testing.T) {
 	}
 }
 
+// An agent whose clock is another one, or that did its work before it claimed, was not idle: nobody knows.
+func TestSummarize_SpansBeforeTheClaimAreNoIdleTime(t *testing.T) {
+	t.Parallel()
+	had := Interval{noon, noon.Add(time.Second)}
+	s := Summarize([]spans.Span{span(1, 0, -5000, -4000), span(2, 1, -4900, -4500)}, had)
+	if s.Before != 2 || s.IdleKnown() || s.IdlePercent() != 0 || s.Wall != time.Second {
+		t.Errorf("%+v", s)
+	}
+	s = Summarize([]spans.Span{span(1, 0, -5000, -4000), span(2, 0, -100, 250)}, had)
+	if s.Before != 1 || !s.IdleKnown() || s.IdlePercent() != 75 {
+		t.Errorf("with one that reaches into it: %+v", s)
+	}
+	if s = Summarize(nil, had); !s.IdleKnown() || s.IdlePercent() != 100 {
+		t.Errorf("without any: %+v", s)
+	}
+}
+
 func TestSummarize_StaysInItsBounds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -81,12 +81,15 @@
   count();
   setInterval(count, 1000);
 
-  // Times are UTC; the reader's own clock stands beside the timeline's and in each time's title.
+  // Times are UTC, and each says so in its title; the reader's own clock stands beside it there.
   const minutes = -new Date().getTimezoneOffset();
   const localTimes = () => {
-    for (const t of document.querySelectorAll("time[datetime]:not([title])")) {
+    for (const t of document.querySelectorAll("time[datetime]:not([data-whole])")) {
       const at = new Date(t.dateTime);
-      if (!isNaN(at)) t.title = at.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+      if (isNaN(at)) continue;
+      const spell = (zone) => at.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium", ...zone });
+      t.dataset.whole = "";
+      t.title = spell({ timeZone: "UTC" }) + " UTC" + (minutes ? `; ${spell()} on your clock` : "");
     }
     for (const zone of document.querySelectorAll("[data-zone]")) {
       if (minutes) zone.textContent = `; your clock is UTC${minutes < 0 ? "−" : "+"}${Math.floor(Math.abs(minutes) / 60)}:${two(Math.abs(minutes) % 60)}`;
@@ -117,6 +120,11 @@
     beforeNodeMorphed: (el) => !el.matches?.("details[open][data-keep]"),
   });
   document.body.addEventListener("htmx:oobAfterSwap", localTimes);
+  // The count in the rail is the count in the tab's title.
+  document.body.addEventListener("htmx:oobAfterSwap", () => {
+    const n = document.querySelector("#news")?.firstChild?.nodeValue?.trim();
+    document.title = (n ? `(${n}) ` : "") + document.title.replace(/^\(\d+\+?\) /, "");
+  });
   document.body.addEventListener("htmx:sseOpen", () => { root.dataset.live = "on"; });
   document.body.addEventListener("htmx:sseError", () => { delete root.dataset.live; });
 
