@@ -92,7 +92,7 @@ func newBoard(c Config) (*board, error) {
 		return nil, fmt.Errorf("base_url must be an http or https address, such as https://board.example.com")
 	}
 	b := &board{Config: c, secure: base.Scheme == "https", formMark: rand.Text(), now: time.Now}
-	b.sessions = newSessions(c.Identity.SessionStore(whose), b.secure, b.sessionFailed)
+	b.sessions = newSessions(sessionStore{c.Identity.SessionStore(whose)}, b.secure, b.sessionFailed)
 	b.live = live.NewHub(b.version, c.Log)
 	return b, nil
 }
@@ -170,7 +170,7 @@ func (b *board) handler() (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+staticPattern, serveStatic)
 	b.patterns = append(b.patterns, "GET "+staticPattern)
-	mux.Handle("/", b.bounded(crossOrigin.Handler(b.sessions.LoadAndSave(pages))))
+	mux.Handle("/", b.bounded(crossOrigin.Handler(remembering(b.sessions.LoadAndSave(pages)))))
 	return secured(mux), nil
 }
 
