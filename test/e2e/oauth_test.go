@@ -50,20 +50,31 @@ func TestOAuth_AnMCPClientConnectsWithAURLAlone(t *testing.T) {
 		clients = append(clients, client)
 	}
 	clients[0].opensNothingElse(clients[1].at)
+
+	// An hour later the access tokens are worth nothing, and the streams that they opened have ended.
+	var before []oauth2.Token
 	for _, client := range clients {
-		client.refreshes()
+		before = append(before, *client.token())
+		client.tokens.expire()
 	}
+	db.Advance(t, time.Hour+time.Second)
+	for i, client := range clients {
+		client.comesBack()
+		client.isRung(owner)
+		if now := client.token(); now.AccessToken == before[i].AccessToken || now.RefreshToken == before[i].RefreshToken {
+			t.Error("the client did not refresh its tokens")
+		}
+	}
+
 	if err := c.stop(); err != nil {
 		t.Fatalf("%v\n%s", err, c.output)
 	}
 	c.launch()
 	c.awaitReady()
 	for _, client := range clients {
+		client.tokens.expire()
 		client.lists()
-		client.refreshes()
-		if client.version >= "2026" {
-			client.connect() // the SDK makes the call that listens once
-		}
+		client.comesBack()
 		client.isRung(owner)
 	}
 
@@ -133,14 +144,11 @@ func (c *urlClient) lists() {
 	must[any](c.t, c.session, "list_todos", nil)
 }
 
-// refreshes makes the client believe that its hour is over.
-func (c *urlClient) refreshes() {
+// comesBack opens the stream again where the SDK does not do so by itself: a call that listens is made once.
+func (c *urlClient) comesBack() {
 	c.t.Helper()
-	before := *c.token()
-	c.tokens.expire()
-	c.lists()
-	if now := c.token(); now.AccessToken == before.AccessToken || now.RefreshToken == before.RefreshToken {
-		c.t.Error("the client did not refresh its tokens")
+	if c.version >= "2026" {
+		c.connect()
 	}
 }
 
