@@ -209,7 +209,7 @@ func (s *typeScript) fatal(what string) {
 	s.t.Helper()
 	var tail strings.Builder
 	for _, line := range s.log[max(0, len(s.log)-30):] {
-		fmt.Fprintf(&tail, "%s%s%s%s%s\n", line.HTTP, line.Trouble, line.Error, line.Heard.Method, line.Answer)
+		fmt.Fprintf(&tail, "%s%s%s%s%.200s\n", line.HTTP, line.Trouble, line.Error, line.Heard.Method, line.Answer)
 	}
 	s.t.Fatalf("%s %s\n%s\n%s", s.name, what, s.errors, tail.String())
 }
