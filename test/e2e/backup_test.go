@@ -121,18 +121,18 @@ func dropDatabase(t *testing.T, admin, name string) {
 
 func TestBackup_OfTheDataFolderIsRestoredAsThePageSays(t *testing.T) {
 	t.Parallel()
-	folder, parent := dataDir(t), dataDir(t)
-	c := start(t, withDir(filepath.Join(parent, "switchboard")))
+	folder, before, after := dataDir(t), dataDir(t), dataDir(t)
+	c := start(t, withDir(filepath.Join(before, "switchboard")))
 	kept := c.keep()
 	if err := c.stop(); err != nil {
 		t.Fatal(err)
 	}
-	here := strings.NewReplacer("/var/lib", parent)
-	sh(t, folder, here.Replace(backupCommands(t, "tar --create")))
+	sh(t, folder, strings.ReplaceAll(backupCommands(t, "tar --create"), "/var/lib", before))
 	if err := os.RemoveAll(c.dir); err != nil {
 		t.Fatal(err)
 	}
-	sh(t, folder, here.Replace(backupCommands(t, "tar --extract")))
+	sh(t, folder, strings.ReplaceAll(backupCommands(t, "tar --extract"), "/var/lib", after))
+	c.dir = filepath.Join(after, "switchboard")
 	c.launch()
 	c.awaitReady()
 	kept.isIn(c)
