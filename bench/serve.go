@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/collector/receiver/otlpreceiver"
 	"go.opentelemetry.io/collector/service/telemetry/otelconftelemetry"
 
+	"github.com/switchboard-otel/switchboard/app/garbage"
 	"github.com/switchboard-otel/switchboard/exporter/todospansexporter"
 	"github.com/switchboard-otel/switchboard/extension/switchboardextension"
 	"github.com/switchboard-otel/switchboard/processor/allowlistprocessor"
@@ -26,8 +27,9 @@ import (
 )
 
 // serve runs a collector until it is told to end: the components of Switchboard and the stock receiver in one program,
-// so that what is compared is built in the same way.
+// so that what is compared is built in the same way and collects its garbage as the shipped program does.
 func serve(ctx context.Context, cfg string) error {
+	garbage.Tune()
 	collector, err := otelcol.NewCollector(otelcol.CollectorSettings{
 		BuildInfo: component.NewDefaultBuildInfo(),
 		Factories: factories,
