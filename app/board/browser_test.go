@@ -22,9 +22,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browserPatience bounds one step of a browser test, so that a hang fails and names itself. Nothing waits
+// browserPatience bounds what a test does with one tab, so that a hang fails and names itself. Nothing waits
 // for it on a page that works.
-const browserPatience = 2 * time.Minute
+const browserPatience = 5 * time.Minute
 
 // axeSource is axe-core 4.14.1 as npm publishes it, so that the tests need no network.
 //
@@ -195,15 +195,20 @@ func eval[T any](b *tab, expression string) T {
 func (b *tab) wait(expression string) {
 	b.t.Helper()
 	for b.ctx.Err() == nil {
-		_, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression))
+		_, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(0)))
 		if err == nil {
 			return
 		}
-		if text := err.Error(); !strings.Contains(text, "context") && !strings.Contains(text, "navigated") { // the document that was asked has gone
+		if !navigated(err) {
 			b.t.Fatalf("waiting for %s: %v", expression, err)
 		}
 	}
 	b.t.Fatalf("waiting for %s: %v", expression, b.ctx.Err())
+}
+
+// navigated reports whether a question failed because the document that was asked has gone.
+func navigated(err error) bool {
+	return strings.Contains(err.Error(), "context") || strings.Contains(err.Error(), "navigated")
 }
 
 // picture takes a picture of a page, two windows of it at most, into the folder that SWITCHBOARD_SCREENS names: of every

@@ -79,6 +79,35 @@ func TestLive_ANewWaterfallAppears(t *testing.T) {
 	b.quiet()
 }
 
+// A lease that has lapsed is told at once, not only when the reaper or the next claim writes it down: nobody works.
+func TestLive_ALapsedLeaseIsToldBeforeTheReaperComes(t *testing.T) {
+	h := newHouse(t)
+	ep := h.vend(h.owner, "bugfix", "lane-s")
+	id := h.push(ep, "Its worker is gone", "")
+	h.claim(ep, id, "run-1", 10*time.Minute).note("on it")
+	me := h.signedIn(h.owner)
+	todo, lanes := h.open(t, me, looks[0]), h.open(t, me, looks[2])
+	todo.visit(todoPath(id))
+	todo.listening()
+	lanes.visit("/")
+	lanes.listening()
+	h.later(11 * time.Minute)
+	todo.wait(`document.querySelector("#todo-head .chip").textContent.includes("lease lapsed")`)
+	todo.wait(`document.querySelector("#todo-head .callout[data-st=died]")?.textContent.includes("The next claim takes the todo over")`)
+	todo.wait(`document.querySelector(".tl-now").textContent.includes("Lease lapsed") && document.querySelector(".tl-attempt .chip").textContent.includes("lease lapsed")`)
+	lanes.wait(`document.querySelector("#lane-held .tcard[data-st=died]")?.textContent.includes("lease lapsed")`)
+	if body := me.get(todoPath(id)).body; strings.Contains(body, "Working") || strings.Contains(body, "of lease left") {
+		t.Error("the page says that somebody works")
+	}
+	if body := me.get("/todos").body; !strings.Contains(body, "lease lapsed") {
+		t.Error("the list says nothing of it")
+	}
+	must(h.queue.Reap(t.Context()))(t)
+	todo.wait(`document.querySelector("#todo-head .chip").textContent.includes("pending")`)
+	todo.quiet()
+	lanes.quiet()
+}
+
 func TestLive_TheBoardAndTheFeedFollow(t *testing.T) {
 	h := newHouse(t)
 	ep := h.vend(h.owner, "bugfix", "lane-s")

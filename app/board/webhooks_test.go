@@ -251,6 +251,9 @@ func TestQuarantine_ReleasesToAQueueAndDiscardsWithAReason(t *testing.T) {
 	for _, row := range rows {
 		states[row.ID.String()] = row.Queue + " " + string(row.State)
 	}
+	if body := y.me.get("/todos/" + first).body; !strings.Contains(body, "faulted") || !strings.Contains(body, "now in queue") || strings.Contains(body, "held") {
+		t.Error("the source of what was released says that it is in quarantine still")
+	}
 	if states[first] != "bugs pending" || states[second] != "quarantine rejected" {
 		t.Errorf("the todos are %v", states)
 	}
@@ -315,7 +318,7 @@ func (b *tab) until(expression string) {
 		if err == nil && holds {
 			return
 		}
-		if err != nil && !strings.Contains(err.Error(), "context") { // the document that was asked has gone
+		if err != nil && !navigated(err) {
 			b.t.Fatalf("waiting for %s: %v", expression, err)
 		}
 	}
