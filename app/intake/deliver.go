@@ -84,20 +84,21 @@ func (s *Store) Resolve(ctx context.Context, token string) (*Target, error) {
 	return &t, err
 }
 
-// keys are what a delivery may be signed with: the secret, and the one before it while both count.
-func (s *Store) keys(t *Target) ([][]byte, error) {
-	var keys [][]byte
+// keys are what a delivery may be signed with: the secret, and the one before it while both count. It fails where one
+// does not open, because the key under which it was sealed was lost, and still returns the secret when that opens: a
+// rotation is how one recovers.
+func (s *Store) keys(t *Target) (keys [][]byte, err error) {
 	for _, sealed := range [][]byte{t.secret, t.previousSecret} {
 		if sealed == nil {
 			continue
 		}
 		plain, err := s.sealer.open(t.ID.UUID(), sealed)
 		if err != nil {
-			return nil, err
+			return keys, err
 		}
 		key, ok := t.Source.Key(plain)
 		if !ok {
-			return nil, errSealed
+			return keys, errSealed
 		}
 		keys = append(keys, key)
 	}
@@ -108,11 +109,14 @@ func (s *Store) keys(t *Target) ([][]byte, error) {
 // of it is committed when it returns a receipt, and nothing when it returns an error. The same delivery again
 // gets the todo it has.
 func (s *Store) Deliver(ctx context.Context, t *Target, d Delivery) (*Receipt, error) {
-	keys, err := s.keys(t)
-	if err != nil {
-		return nil, err
+	keys, unread := s.keys(t)
+	if unread != nil && len(keys) == 0 {
+		return nil, unread
 	}
 	verdict, key := t.Source.Verify(d.Header, d.Body, keys, t.now)
+	if verdict == webhook.BadSignature && unread != nil {
+		return nil, unread // it may be signed with the secret that cannot be read
+	}
 	if verdict != webhook.Verified {
 		s.metrics.Delivery(t.Source, verdict)
 		return nil, &Refused{verdict}
