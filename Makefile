@@ -53,7 +53,7 @@ generate: ## Write again what is generated: the collector's main, metadata, page
 screens: ## Take the pictures of docs/ again, in a real browser
 	@scripts/need postgresql
 	@scripts/need chromium
-	SWITCHBOARD_SCREENS=$(CURDIR)/docs/screens go test -count=1 -run TestDemo ./test/e2e
+	SWITCHBOARD_SCREENS=$(CURDIR)/docs/screens go test -count=1 -run TestScreens ./app/board
 
 clean: ## Remove what was built; the data in .switchboard stays
 	rm -rf bin

@@ -215,18 +215,17 @@ func navigated(err error) bool {
 // page into an empty folder, and into one that holds pictures, as the documentation's, those that it holds.
 func (b *tab) picture(name string) {
 	b.t.Helper()
-	folder := os.Getenv("SWITCHBOARD_SCREENS")
-	file := filepath.Join(folder, name+"-"+b.look.String()+".png")
-	if folder == "" || !wanted(file) {
+	if !wanted(name, b.look) {
 		return
 	}
 	eval[bool](b, `document.fonts.ready.then(() => true)`)
+	b.wait(`!document.querySelector("#stream") || document.documentElement.dataset.live === "on"`)
 	height := min(int64(eval[int](b, `document.documentElement.scrollHeight`)), 2*b.look.height())
 	b.do(chromedp.EmulateViewport(b.look.width, height))
 	png, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
 	b.do(chromedp.EmulateViewport(b.look.width, b.look.height()))
 	if err == nil {
-		err = os.WriteFile(file, png, 0o644)
+		err = os.WriteFile(pictureFile(name, b.look), png, 0o644)
 	}
 	if err != nil {
 		b.t.Fatal(err)
@@ -239,12 +238,19 @@ var wantsAll = sync.OnceValue(func() bool {
 	return err == nil && len(held) == 0
 })
 
-func wanted(file string) bool {
+func wanted(name string, l look) bool {
+	if os.Getenv("SWITCHBOARD_SCREENS") == "" {
+		return false
+	}
 	if wantsAll() {
 		return true
 	}
-	_, err := os.Stat(file)
+	_, err := os.Stat(pictureFile(name, l))
 	return err == nil
+}
+
+func pictureFile(name string, l look) string {
+	return filepath.Join(os.Getenv("SWITCHBOARD_SCREENS"), name+"-"+l.String()+".png")
 }
 
 // accessible fails the test for every rule of WCAG 2.1 A and AA that the page breaks.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -70,7 +68,6 @@ func TestDemo_PrintsPagesThatShowWhatHappened(t *testing.T) {
 	if n := b.number(`document.querySelectorAll('form[action*="login"] button').length`); n != 0 {
 		t.Error("a spent link still offers to sign in")
 	}
-	b.pictures(demo)
 }
 
 type browser struct {
@@ -119,37 +116,4 @@ func (b *browser) number(script string) int {
 		b.t.Fatal(err)
 	}
 	return n
-}
-
-// pictures takes the screens of the documentation, into the folder that SWITCHBOARD_SCREENS names.
-func (b *browser) pictures(demo demonstration) {
-	folder := os.Getenv("SWITCHBOARD_SCREENS")
-	if folder == "" {
-		return
-	}
-	origin := demo.LoginURL[:strings.Index(demo.LoginURL, "/login/")]
-	for _, theme := range []string{"light", "dark"} {
-		for _, size := range []struct {
-			name          string
-			width, height int64
-		}{{"1280", 1280, 900}, {"390", 390, 844}} {
-			for name, url := range map[string]string{"todo": demo.Todos[0].URL, "todos": origin + "/todos", "board": origin + "/",
-				"activity": origin + "/activity", "endpoints": origin + "/endpoints"} {
-				height := size.height
-				if name == "todo" {
-					height *= 2 // down to the waterfall
-				}
-				b.do(chromedp.EmulateViewport(size.width, height), chromedp.Navigate(url))
-				b.number(`(document.cookie = "sb_theme=` + theme + `; path=/", 1)`)
-				b.do(chromedp.Navigate(url), chromedp.WaitVisible("main"))
-				png, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
-				if err != nil {
-					b.t.Fatal(err)
-				}
-				if err := os.WriteFile(filepath.Join(folder, name+"-"+size.name+"-"+theme+".png"), png, 0o644); err != nil {
-					b.t.Fatal(err)
-				}
-			}
-		}
-	}
 }
