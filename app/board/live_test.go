@@ -126,6 +126,7 @@ func TestLive_TheBoardAndTheFeedFollow(t *testing.T) {
 	activity.wait(`document.querySelector("#feed .is-new")?.textContent.includes("half way")`)
 	c.fail("No.", queue.FailParams{Retry: ptr(false)})
 	lanes.wait(`document.querySelector("#needs").textContent.includes("1 dead letter")`)
+	lanes.wait(`document.title === "(2) Board · Switchboard"`)
 	activity.wait(`document.querySelector("#feed [data-st=dead]")?.textContent.includes("dead letter, waits for you")`)
 	lanes.quiet()
 	activity.quiet()

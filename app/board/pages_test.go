@@ -39,6 +39,10 @@ func TestPages_AreAccessibleInEveryLook(t *testing.T) {
 						t.Errorf("the page is %d px wider than the window: %s", wide, eval[string](b, `[...document.querySelectorAll("main *")]
 							.filter(e => e.getBoundingClientRect().right > innerWidth).map(e => e.outerHTML.slice(0, 80)).slice(0, 3).join("; ")`))
 					}
+					if vague := eval[string](b, `[...document.querySelectorAll("time[datetime]:not([data-countdown])")]
+							.filter(t => !/\d UTC/.test(t.title)).map(t => t.outerHTML).slice(0, 3).join("; ")`); vague != "" {
+						t.Errorf("times that leave their zone to be guessed: %s", vague)
+					}
 					b.quiet("the server responded with a status of 4")
 				})
 			}
