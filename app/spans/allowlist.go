@@ -57,7 +57,7 @@ const (
 const usagePrefix, switchboardPrefix = "gen_ai.usage.", "switchboard."
 
 // places has the exact keys, and the one prefix among them, in the order of REQ-6.
-var places = func() map[string]place {
+var places = func() lookup[place] {
 	spec := []string{
 		"gen_ai.system", "gen_ai.request.model", "gen_ai.response.model", usagePrefix,
 		"gen_ai.operation.name", "gen_ai.tool.call.id", "code.function.name", "code.file.path",
@@ -74,8 +74,10 @@ var places = func() map[string]place {
 	for i, key := range toolIO {
 		m[key] = place{rankToolIO, i}
 	}
-	return m
+	return newLookup(m)
 }()
+
+var usagePlace, _ = places.find(usagePrefix)
 
 type place struct {
 	rank  rank
@@ -87,9 +89,9 @@ func placeOf(key string) place {
 	case strings.HasPrefix(key, switchboardPrefix):
 		return place{rank: rankSwitchboard}
 	case strings.HasPrefix(key, usagePrefix):
-		return places[usagePrefix]
+		return usagePlace
 	}
-	if p, ok := places[key]; ok {
+	if p, ok := places.find(key); ok {
 		return p
 	}
 	return place{rank: rankAdditional}

@@ -135,27 +135,18 @@ var keys = [numWords]string{
 	genkitName:          "genkit:name",
 }
 
-// byLength lists the words by the length of their keys: of what a span carries most is told apart by that alone. Asking
-// a map would double what the whole step costs.
-var byLength = func() (lists [][]word) {
+var wordOfKey = func() lookup[word] {
+	words := map[string]word{}
 	for w := none + 1; w < numWords; w++ {
-		for len(lists) <= len(keys[w]) {
-			lists = append(lists, nil)
-		}
-		lists[len(keys[w])] = append(lists[len(keys[w])], w)
+		words[keys[w]] = w
 	}
-	return lists
+	return newLookup(words)
 }()
 
+// wordOf is none for a key that no dialect knows.
 func wordOf(key string) word {
-	if len(key) < len(byLength) {
-		for _, w := range byLength[len(key)] {
-			if keys[w] == key {
-				return w
-			}
-		}
-	}
-	return none
+	w, _ := wordOfKey.find(key)
+	return w
 }
 
 // words are the attributes of one span that a dialect knows. Empty ones are absent, as everywhere.

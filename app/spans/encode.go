@@ -162,6 +162,12 @@ func (e *encoder) bytes(b pcommon.ByteSlice) {
 }
 
 func (e *encoder) string(s string) {
+	if isPlain(s) && len(s) <= e.room() {
+		e.buf = append(e.buf, '"')
+		e.buf = append(e.buf, s...)
+		e.buf = append(e.buf, '"')
+		return
+	}
 	const hex = "0123456789abcdef"
 	s = text.Clean(s)
 	if room := e.room(); len(s) > room {
@@ -185,6 +191,23 @@ func (e *encoder) string(s string) {
 	e.buf = append(e.buf, s[done:]...)
 	e.buf = append(e.buf, '"')
 }
+
+// isPlain reports whether s is spelled in JSON as it is, because it is ASCII without an escape. Most texts are.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if !plain[s[i]] {
+			return false
+		}
+	}
+	return true
+}
+
+var plain = func() (is [256]bool) {
+	for c := ' '; c <= '~'; c++ {
+		is[c] = c != '"' && c != '\\'
+	}
+	return is
+}()
 
 // nestsDeeper reports whether arrays and maps lie deeper than levels in v. A plain value has no level.
 func nestsDeeper(v pcommon.Value, levels int) bool {

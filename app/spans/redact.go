@@ -88,18 +88,20 @@ func RedactKeys(m pcommon.Map) (lost bool) {
 }
 
 func redactKey(key string) string {
-	if holdsNoCredential[key] {
+	if _, ok := holdNoCredential.find(key); ok {
 		return key
 	}
 	return mask.String(text.Clean(key))
 }
 
-// holdsNoCredential has the keys that most spans have when they are masked.
-var holdsNoCredential = func() map[string]bool {
-	m := map[string]bool{ReservedTodo: true, ReservedAttempt: true, ReservedLearn: true, ReservedCategory: true, ReservedTool: true,
-		keys[usageInput]: true, keys[usageOutput]: true}
-	for key := range places {
-		m[key] = true
+// holdNoCredential are the keys that most spans have when they are masked.
+var holdNoCredential = func() lookup[struct{}] {
+	all := map[string]struct{}{ReservedTodo: {}, ReservedAttempt: {}, ReservedLearn: {}, ReservedCategory: {}, ReservedTool: {},
+		keys[usageInput]: {}, keys[usageOutput]: {}}
+	for _, meanings := range places {
+		for _, m := range meanings {
+			all[m.key] = struct{}{}
+		}
 	}
-	return m
+	return newLookup(all)
 }()
