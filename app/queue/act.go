@@ -160,7 +160,7 @@ func lockForHuman(ctx context.Context, tx pgx.Tx, human, id uuid.UUID) (*subject
 		w.owner = *owner
 	}
 	// A statement of its own: it sees the attempt of a claim for whose lock we waited.
-	err = tx.QueryRow(ctx, `SELECT seq FROM todo_attempts WHERE todo_id = $1 AND ended_at IS NULL FOR NO KEY UPDATE`, id).Scan(&w.openSeq)
+	err = tx.QueryRow(ctx, `SELECT attempts_total FROM todos WHERE id = $1 AND owner IS NOT NULL`, id).Scan(&w.openSeq)
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = nil
 	}
@@ -173,14 +173,15 @@ func closeOpen(ctx context.Context, tx pgx.Tx, id uuid.UUID, did move, a Act) er
 	if did.outcome.Died() || did.outcome == OutcomeCanceled {
 		summary, truncated, artifact = nil, false, nil // nobody reported
 	}
-	_, err := tx.Exec(ctx, `
-		WITH clock AS MATERIALIZED (SELECT sb_now() AS now)
-		UPDATE todo_attempts a SET ended_at = greatest(clock.now, a.claimed_at), outcome = $2, disposition = $3,
-			summary = $4, summary_truncated = $5, artifact = $6
-		FROM clock WHERE a.todo_id = $1 AND a.ended_at IS NULL`,
-		id, did.outcome, did.disposition, summary, truncated, artifact)
+	_, err := tx.Exec(ctx, closeOpenSQL, id, did.outcome, did.disposition, summary, truncated, artifact)
 	return err
 }
+
+var closeOpenSQL = `
+	WITH held AS MATERIALIZED (
+		SELECT ` + openColumns + `, sb_now() AS now FROM todos t WHERE t.id = $1 AND t.owner IS NOT NULL
+	), ` + closing("held", `outcome = $2, disposition = $3, summary = $4, summary_truncated = $5, artifact = $6`) + `
+	SELECT seq FROM closed`
 
 // carryOut moves the todo itself.
 func carryOut(ctx context.Context, tx pgx.Tx, id uuid.UUID, me string, did move, a Act) error {
@@ -193,6 +194,7 @@ func carryOut(ctx context.Context, tx pgx.Tx, id uuid.UUID, me string, did move,
 			attempts_total = t.attempts_total + $4::boolean::integer,
 			owner = CASE WHEN $5 THEN $6::text END,
 			lease_expires_at = CASE WHEN $5 THEN clock.now + make_interval(secs => $7) END,
+			fence_hash = NULL,
 			interrupted_at = NULL,
 			ended_at = CASE WHEN $2::text IN ('done', 'canceled', 'rejected') OR $2::text = 'failed' AND NOT $8 THEN clock.now END,
 			next_retry_at = CASE WHEN $8 THEN clock.now + make_interval(secs =>
@@ -216,7 +218,9 @@ func (s *Store) openForHuman(ctx context.Context, tx pgx.Tx, id uuid.UUID) (seq 
 		), room AS MATERIALIZED (
 			SELECT CASE WHEN t.surplus > 0 THEN sb_prune_attempts(t.id, t.surplus) ELSE 0 END AS pruned FROM t
 		), counted AS (
-			UPDATE todos SET attempts_pruned = attempts_pruned + room.pruned FROM room WHERE id = $1
+			UPDATE todos SET attempts_pruned = attempts_pruned + room.pruned, lease_ttl_seconds = $3, last_heartbeat_at = NULL,
+				notes = 0, notes_dropped = 0
+			FROM room WHERE id = $1
 		)
 		INSERT INTO todo_attempts (todo_id, seq, attempt, claimer_kind, trace_id, lease_ttl_seconds, claimed_at)
 		SELECT t.id, t.attempts_total, t.attempt, 'owner', $2, $3, clock.now FROM t, clock

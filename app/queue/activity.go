@@ -36,10 +36,20 @@ type entry struct {
 	detail     map[string]any
 }
 
+// detailText is the detail as the database reads it, nil for none.
+func (e *entry) detailText() (*string, error) {
+	if e.detail == nil {
+		return nil, nil
+	}
+	text, err := json.Marshal(e.detail)
+	detail := string(text)
+	return &detail, err
+}
+
 const writeActivitySQL = `
 	WITH clock AS MATERIALIZED (SELECT sb_now() AS now),
 	log AS MATERIALIZED (
-		SELECT id, activity_seq, activity_seq - activity_pruned + cardinality($4::text[]) - $7::integer AS surplus
+		SELECT id, human_id, endpoint_id, queue, activity_seq, activity_seq - activity_pruned + cardinality($4::text[]) - $7::integer AS surplus
 		FROM todos WHERE id = $1
 	),
 	room AS MATERIALIZED (
@@ -49,6 +59,12 @@ const writeActivitySQL = `
 		SELECT log.id, log.activity_seq + e.n, e.attempt_seq, clock.now, e.kind, $2, $3, e.message, e.detail::jsonb
 		FROM log, clock, unnest($4::text[], $5::integer[], $6::text[], $8::text[]) WITH ORDINALITY
 			AS e (kind, attempt_seq, detail, message, n)
+		RETURNING seq, at, kind, detail
+	), told AS (
+		INSERT INTO feed_entries (human_id, at, kind, todo_id, ref, queue, endpoint_id)
+		SELECT log.human_id, w.at, CASE WHEN w.kind = 'human_action' AND w.detail ->> 'action' = 'retry' THEN 'retried' ELSE w.kind END,
+			log.id, w.seq, log.queue, log.endpoint_id
+		FROM log, written w WHERE w.kind NOT IN ('retried', 'rung')
 	)
 	UPDATE todos SET activity_seq = activity_seq + cardinality($4::text[]), activity_pruned = activity_pruned + room.pruned
 	FROM room WHERE id = $1`
@@ -61,15 +77,10 @@ func (s *Store) writeActivity(ctx context.Context, tx pgx.Tx, todo uuid.UUID, by
 	details, messages := make([]*string, len(entries)), make([]*string, len(entries))
 	for i, e := range entries {
 		kinds[i], seqs[i], messages[i] = e.kind, e.attemptSeq, e.message
-		if e.detail == nil {
-			continue
-		}
-		text, err := json.Marshal(e.detail)
-		if err != nil {
+		var err error
+		if details[i], err = e.detailText(); err != nil {
 			return err
 		}
-		detail := string(text)
-		details[i] = &detail
 	}
 	_, err := tx.Exec(ctx, writeActivitySQL, todo, by.kind, by.ref, kinds, seqs, details,
 		s.settings.Values(ctx)[settings.ActivityMaxPerTodo], messages)

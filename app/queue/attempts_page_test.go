@@ -198,7 +198,7 @@ func TestDecision36_AHumansClaimHasNoFence(t *testing.T) {
 	b.endpoint = b.vend(t, b.human.ID, identity.VendParams{Name: "fenced", RequireFence: true})
 	id := b.push(t)
 	b.act(t, id, queue.ActionClaim)
-	if n := b.count(t, `SELECT count(*) FROM todo_attempts WHERE fence_hash IS NOT NULL`); n != 0 {
+	if n := b.count(t, `SELECT count(*) FROM todos WHERE fence_hash IS NOT NULL`); n != 0 {
 		t.Error("a human's attempt is fenced")
 	}
 	b.act(t, id, queue.ActionComplete)

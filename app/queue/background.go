@@ -17,27 +17,22 @@ const reapBatch = 200
 const reapHead = `
 	WITH clock AS MATERIALIZED (SELECT sb_now() AS now),
 	lapsed AS MATERIALIZED (
-		SELECT c.id, c.attempt >= c.max_attempts AS last FROM todos c, clock
+		SELECT ` + openColumns + `, t.attempt >= t.max_attempts AS last, clock.now FROM todos t, clock
 		WHERE `
 
-const reapTail = `
-		LIMIT $1 FOR NO KEY UPDATE OF c SKIP LOCKED
-	), closed AS (
-		UPDATE todo_attempts a SET ended_at = greatest(clock.now, a.claimed_at), outcome = 'reaped',
-			disposition = CASE WHEN lapsed.last THEN 'dead_lettered' ELSE 'requeued' END
-		FROM lapsed, clock WHERE a.todo_id = lapsed.id AND a.ended_at IS NULL
-		RETURNING a.todo_id
-	)
+var reapTail = `
+		LIMIT $1 FOR NO KEY UPDATE OF t SKIP LOCKED
+	), ` + closing("lapsed", `outcome = 'reaped', disposition = CASE WHEN t.last THEN 'dead_lettered' ELSE 'requeued' END`) + `
 	UPDATE todos t SET state = CASE WHEN lapsed.last THEN 'failed' ELSE 'pending' END,
-		owner = NULL, lease_expires_at = NULL, interrupted_at = NULL, updated_at = clock.now,
-		ended_at = CASE WHEN lapsed.last THEN clock.now END
-	FROM closed JOIN lapsed ON lapsed.id = closed.todo_id, clock
+		owner = NULL, lease_expires_at = NULL, fence_hash = NULL, interrupted_at = NULL, updated_at = lapsed.now,
+		ended_at = CASE WHEN lapsed.last THEN lapsed.now END
+	FROM closed JOIN lapsed ON lapsed.id = closed.todo_id
 	WHERE t.id = closed.todo_id
 	RETURNING t.endpoint_id, t.queue, t.state`
 
-const (
-	reapLeasesSQL     = reapHead + `c.state = 'claimed' AND c.lease_expires_at < clock.now` + reapTail
-	reapInterruptsSQL = reapHead + `c.interrupted_at < clock.now - make_interval(secs => $2)` + reapTail
+var (
+	reapLeasesSQL     = reapHead + `t.state = 'claimed' AND t.lease_expires_at < clock.now` + reapTail
+	reapInterruptsSQL = reapHead + `t.interrupted_at < clock.now - make_interval(secs => $2)` + reapTail
 )
 
 // Reap closes every attempt whose lease has lapsed, as reaped: its todo goes back to pending, or is
@@ -104,7 +99,7 @@ const requeueDueSQL = `
 	WITH clock AS MATERIALIZED (SELECT sb_now() AS now),
 	due AS MATERIALIZED (
 		SELECT c.id FROM todos c, clock
-		WHERE c.state = 'failed' AND c.next_retry_at <= clock.now AND ($1::uuid IS NULL OR c.endpoint_id = $1)
+		WHERE c.next_retry_at <= clock.now AND ($1::uuid IS NULL OR c.endpoint_id = $1)
 		ORDER BY c.next_retry_at
 		LIMIT $2 FOR NO KEY UPDATE OF c SKIP LOCKED
 	)
@@ -121,6 +116,23 @@ func (s *Store) requeueDue(ctx context.Context, endpoint *uuid.UUID) (int, error
 	return s.moved(ctx, func(string, State) {}, requeueDueSQL, endpoint, reapBatch)
 }
 
+// An end without an attempt has an entry of its own in the feed.
+var deadLetterSQL = `
+	WITH clock AS MATERIALIZED (SELECT sb_now() AS now),
+	held AS MATERIALIZED (
+		SELECT ` + openColumns + `, clock.now FROM todos t, clock WHERE t.endpoint_id = $1 AND t.owner IS NOT NULL
+	), ` + closing("held", `outcome = 'revoked', disposition = 'dead_lettered'`) + `, ended AS (
+		UPDATE todos t SET state = 'failed', owner = NULL, lease_expires_at = NULL, fence_hash = NULL, interrupted_at = NULL,
+			next_retry_at = NULL, updated_at = clock.now, ended_at = clock.now
+		FROM clock WHERE t.endpoint_id = $1 AND ` + live + `
+		RETURNING t.id, t.human_id, t.endpoint_id, t.queue
+	), told_dead AS (
+		INSERT INTO feed_entries (human_id, at, kind, todo_id, ref, queue, endpoint_id, dead_letter)
+		SELECT e.human_id, clock.now, 'dead_letter', e.id, 0, e.queue, e.endpoint_id, true
+		FROM ended e, clock WHERE NOT EXISTS (SELECT FROM closed WHERE closed.todo_id = e.id)
+	)
+	SELECT ended.queue, closed.todo_id IS NOT NULL FROM ended LEFT JOIN closed ON closed.todo_id = ended.id`
+
 // DeadLetterEndpoint ends every live todo of a revoked endpoint, inside the revocation's transaction: its
 // open attempt closes as revoked and nothing re-queues it. The caller calls committed after its commit.
 func (s *Store) DeadLetterEndpoint(ctx context.Context, tx pgx.Tx, endpoint uuid.UUID) (committed func(), err error) {
@@ -129,24 +141,7 @@ func (s *Store) DeadLetterEndpoint(ctx context.Context, tx pgx.Tx, endpoint uuid
 		SELECT FROM todos t WHERE t.endpoint_id = $1 AND `+live+` ORDER BY t.id FOR NO KEY UPDATE`, endpoint); err != nil {
 		return nil, err
 	}
-	rows, err := tx.Query(ctx, `
-		WITH clock AS MATERIALIZED (SELECT sb_now() AS now),
-		closed AS (
-			UPDATE todo_attempts a SET ended_at = greatest(clock.now, a.claimed_at), outcome = 'revoked',
-				disposition = 'dead_lettered'
-			FROM todos t, clock WHERE t.endpoint_id = $1 AND a.todo_id = t.id AND a.ended_at IS NULL
-			RETURNING a.todo_id
-		), ended AS (
-			UPDATE todos t SET state = 'failed', owner = NULL, lease_expires_at = NULL, interrupted_at = NULL,
-				next_retry_at = NULL, updated_at = clock.now, ended_at = clock.now
-			FROM clock WHERE t.endpoint_id = $1 AND `+live+`
-			RETURNING t.id, t.human_id, t.endpoint_id, t.queue
-		), told AS ( -- the end of an attempt is in the feed by itself
-			INSERT INTO feed_entries (human_id, at, kind, todo_id, ref, queue, endpoint_id, dead_letter)
-			SELECT e.human_id, clock.now, 'dead_letter', e.id, 0, e.queue, e.endpoint_id, true
-			FROM ended e, clock WHERE NOT EXISTS (SELECT FROM closed WHERE closed.todo_id = e.id)
-		)
-		SELECT ended.queue, closed.todo_id IS NOT NULL FROM ended LEFT JOIN closed ON closed.todo_id = ended.id`, endpoint)
+	rows, err := tx.Query(ctx, deadLetterSQL, endpoint)
 	if err != nil {
 		return nil, err
 	}

@@ -29,11 +29,12 @@ const claimTail = `
 		SELECT CASE WHEN c.surplus > 0 THEN sb_prune_attempts(c.id, c.surplus) ELSE 0 END AS pruned FROM candidate c
 	), opened AS (
 		INSERT INTO todo_attempts (todo_id, seq, attempt, claimer_kind, endpoint_id, claimant, trace_id, caller_trace_id,
-			fence_hash, lease_ttl_seconds, claimed_at, request_id)
-		SELECT c.id, c.seq, c.attempt, 'endpoint', $1, $5, $6, $7, $8, $4, c.now, $9 FROM candidate c
+			lease_ttl_seconds, claimed_at, request_id)
+		SELECT c.id, c.seq, c.attempt, 'endpoint', $1, $5, $6, $7, $4, c.now, $9 FROM candidate c
 	)
 	UPDATE todos t SET state = 'claimed', attempt = c.attempt, attempts_total = c.seq,
 		attempts_pruned = t.attempts_pruned + room.pruned, owner = $3, lease_expires_at = c.now + make_interval(secs => $4),
+		fence_hash = $8::bytea, lease_ttl_seconds = $4, last_heartbeat_at = NULL, notes = 0, notes_dropped = 0,
 		next_retry_at = NULL, updated_at = c.now
 	FROM candidate c, room WHERE t.id = c.id
 	RETURNING t.attempts_total, ` + todoColumns
@@ -41,7 +42,7 @@ const claimTail = `
 // What the next worker should know, newest first: the closed attempts before its own, which no longer change.
 // A statement of its own, so that no snapshot older than the claim's lock hides the one that ended last.
 const priorSQL = `
-	SELECT ` + attemptColumns + ` FROM todo_attempts a
+	SELECT ` + attemptColumns + ` FROM todo_attempts a JOIN todos t ON t.id = a.todo_id
 	WHERE a.todo_id = $1 AND a.seq < $2 ORDER BY a.seq DESC LIMIT $3`
 
 // priorAttempts is how many closed attempts a claim is handed.
@@ -176,22 +177,17 @@ func (s *Store) claimPending(ctx context.Context, g *grant, queues []string, key
 
 // A takeover closes the lapsed attempt in a statement of its own, so that the claim that follows sees it
 // among the prior attempts. The last attempt of a todo is left to the reaper, which dead-letters it.
-const lapseSQL = `
+var lapseSQL = `
 	WITH clock AS MATERIALIZED (SELECT sb_now() AS now),
-	candidate AS MATERIALIZED (
-		SELECT c.id FROM todos c, clock
-		WHERE c.endpoint_id = $1 AND c.state = 'claimed' AND c.queue = ANY($2) AND ($3::uuid IS NULL OR c.id = $3)
-		  AND c.lease_expires_at < clock.now AND c.attempt < c.max_attempts
-		ORDER BY c.created_at, c.id
-		LIMIT 1 FOR NO KEY UPDATE OF c SKIP LOCKED
-	), closed AS (
-		UPDATE todo_attempts a SET ended_at = greatest(clock.now, a.claimed_at), outcome = 'lease_expired',
-			disposition = 'requeued'
-		FROM candidate, clock WHERE a.todo_id = candidate.id AND a.ended_at IS NULL
-		RETURNING a.todo_id
-	)
-	UPDATE todos t SET state = 'pending', owner = NULL, lease_expires_at = NULL, updated_at = clock.now
-	FROM closed, clock WHERE t.id = closed.todo_id
+	held AS MATERIALIZED (
+		SELECT ` + openColumns + `, clock.now FROM todos t, clock
+		WHERE t.endpoint_id = $1 AND t.state = 'claimed' AND t.queue = ANY($2) AND ($3::uuid IS NULL OR t.id = $3)
+		  AND t.lease_expires_at < clock.now AND t.attempt < t.max_attempts
+		ORDER BY t.created_at, t.id
+		LIMIT 1 FOR NO KEY UPDATE OF t SKIP LOCKED
+	), ` + closing("held", `outcome = 'lease_expired', disposition = 'requeued'`) + `
+	UPDATE todos t SET state = 'pending', owner = NULL, lease_expires_at = NULL, fence_hash = NULL, updated_at = held.now
+	FROM closed JOIN held ON held.id = closed.todo_id WHERE t.id = held.id
 	RETURNING t.id`
 
 func (s *Store) takeOver(ctx context.Context, g *grant, queues []string, id *uuid.UUID) (c *Claimed, err error) {

@@ -71,7 +71,7 @@ func TestFence_AStaleWorkersTokenStopsMatchingAfterARetake(t *testing.T) {
 func TestFence_OnlyAHashIsKept(t *testing.T) {
 	b := setup(t)
 	c := b.claim(t, b.push(t), queue.ClaimParams{RequireFence: ptr(true)})
-	if n := b.count(t, `SELECT count(*) FROM todo_attempts a WHERE a::text LIKE '%' || $1 || '%' OR fence_hash IS NULL`, c.LeaseToken[4:]); n != 0 {
+	if n := b.count(t, `SELECT count(*) FROM todos t, todo_attempts a WHERE t::text || a::text LIKE '%' || $1 || '%' OR fence_hash IS NULL`, c.LeaseToken[4:]); n != 0 {
 		t.Error("the lease token can be read from the database")
 	}
 }

@@ -28,23 +28,23 @@ type FailParams struct {
 	RetryAfterSeconds *int  // 0 to 86400; replaces the backoff
 }
 
-// closed ends the open attempt with the given outcome and disposition, two SQL expressions over the held
-// todo. $6 to $8 are the report.
-func closed(outcome, disposition string) string {
-	return held + `,
-	closed AS (
-		UPDATE todo_attempts a SET ended_at = greatest(held.now, a.claimed_at), outcome = ` + outcome + `,
-			disposition = ` + disposition + `, summary = $6, summary_truncated = $7, artifact = $8
-		FROM held WHERE a.todo_id = held.id AND a.seq = held.seq
-	)
-	UPDATE todos t SET owner = NULL, lease_expires_at = NULL, interrupted_at = NULL, updated_at = held.now, `
+// finishing ends the open attempt of whoever holds a todo and moves the todo on. outcome and disposition are SQL
+// expressions over the todo t, moves is what becomes of it; $6 to $8 are the report.
+//
+// The attempt is read beside the todo: a statement that waited for the todo's lock must not end an attempt that was
+// opened meanwhile, which it would see in the one row and not in the other.
+func finishing(outcome, disposition, moves string) string {
+	return `
+	WITH t AS (
+		UPDATE todos t SET owner = NULL, lease_expires_at = NULL, fence_hash = NULL, interrupted_at = NULL, updated_at = sb_now(), ` + moves + `
+		FROM todo_attempts a WHERE ` + heldBy + ` AND a.todo_id = t.id AND a.seq = t.attempts_total AND a.ended_at IS NULL
+		RETURNING ` + storedColumns + `, t.human_id, t.endpoint_id, t.attempts_total, t.last_heartbeat_at, t.lease_ttl_seconds,
+			t.notes, t.notes_dropped, t.updated_at AS now
+	), ` + closing("t", `outcome = `+outcome+`, disposition = `+disposition+`, summary = $6, summary_truncated = $7, artifact = $8`) + `
+	SELECT ` + rowColumns + ` FROM t`
 }
 
-const closedTail = `
-	FROM held WHERE t.id = held.id
-	RETURNING ` + rowColumns
-
-var completeSQL = closed(`'completed'`, `'done'`) + `state = 'done', ended_at = held.now, result = $9` + closedTail
+var completeSQL = finishing(`'completed'`, `'done'`, `state = 'done', ended_at = sb_now(), result = $9`)
 
 // Complete ends a todo as done. result is stored on the todo, summary and artifact on the attempt.
 func (s *Store) Complete(ctx context.Context, ep *identity.Endpoint, id uuid.UUID, r Report, result json.RawMessage) (*Row, error) {
@@ -58,13 +58,13 @@ func (s *Store) Complete(ctx context.Context, ep *identity.Endpoint, id uuid.UUI
 // either way, and 15 minutes is the most.
 const backoffSQL = `30 * 2 ^ least(t.attempt - 1, 10)`
 
-const failRetries = `$10 AND held.attempt < held.max_attempts`
+const failRetries = `$10 AND t.attempt < t.max_attempts`
 
-var failSQL = closed(`'failed'`, `CASE WHEN `+failRetries+` THEN 'retry_scheduled' ELSE 'dead_lettered' END`) + `
-		state = 'failed', result = $9,
-		ended_at = CASE WHEN NOT (` + failRetries + `) THEN held.now END,
-		next_retry_at = CASE WHEN ` + failRetries + ` THEN held.now + make_interval(secs =>
-			coalesce($11::double precision, least(900, $12::double precision * ` + backoffSQL + `))) END` + closedTail
+var failSQL = finishing(`'failed'`, `CASE WHEN `+failRetries+` THEN 'retry_scheduled' ELSE 'dead_lettered' END`,
+	`state = 'failed', result = $9,
+		ended_at = CASE WHEN NOT (`+failRetries+`) THEN sb_now() END,
+		next_retry_at = CASE WHEN `+failRetries+` THEN sb_now() + make_interval(secs =>
+			coalesce($11::double precision, least(900, $12::double precision * `+backoffSQL+`))) END`)
 
 // Fail ends an attempt as failed. The todo comes back after a backoff of 30 s, doubled per attempt up to
 // 15 min and spread by a fifth either way, or is dead-lettered on its last attempt or with retry false.
@@ -80,7 +80,7 @@ func (s *Store) Fail(ctx context.Context, ep *identity.Endpoint, id uuid.UUID, r
 	return s.finish(ctx, ep, id, s.summed(r, p.Result), OutcomeFailed, failSQL, jsonArg(p.Result), retry, p.RetryAfterSeconds, spread)
 }
 
-var releaseSQL = closed(`'released'`, `'requeued'`) + `state = 'pending'` + closedTail
+var releaseSQL = finishing(`'released'`, `'requeued'`, `state = 'pending'`)
 
 // Release hands a todo back at once and without a verdict. The attempt counter stays as it is.
 func (s *Store) Release(ctx context.Context, ep *identity.Endpoint, id uuid.UUID, r Report) (*Row, error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/switchboard-otel/switchboard/app/identity"
 	"github.com/switchboard-otel/switchboard/app/mask"
+	"github.com/switchboard-otel/switchboard/app/postgres"
 	"github.com/switchboard-otel/switchboard/app/secret"
 	"github.com/switchboard-otel/switchboard/app/settings"
 	"github.com/switchboard-otel/switchboard/app/text"
@@ -23,23 +24,10 @@ type HeartbeatParams struct {
 	Note            *string
 }
 
-// held locks a todo and its open attempt for whoever really holds it: owner scope, granted queue, state,
-// owner and fence, all in the statement that reads the rows. A fenced attempt wants its own token; an
-// attempt without a fence wants none. The lock is NO KEY, like every lock of a todo here: the foreign key of
-// a span that is being stored takes a share of the key, and a heartbeat must not wait for an ingest. The
-// clock is read when the lock is held, so that a wait for it does not date what follows back.
-const held = `
-	WITH held AS MATERIALIZED (
-		SELECT h.*, sb_now() AS now FROM (
-			SELECT t.id, t.attempt, t.max_attempts, t.activity_seq, t.activity_seq - t.activity_pruned AS entries,
-				a.seq, a.notes, a.notes_dropped, a.lease_ttl_seconds
-			FROM todos t JOIN todo_attempts a ON a.todo_id = t.id AND a.ended_at IS NULL
-			WHERE t.id = $1 AND t.endpoint_id = $2 AND t.queue = ANY($3) AND t.owner = $4
-			  AND t.state IN ('claimed', 'input-required', 'auth-required')
-			  AND a.fence_hash IS NOT DISTINCT FROM $5::bytea
-			FOR NO KEY UPDATE
-		) h
-	)`
+// heldBy is met by a todo t whose holder really calls: owner scope, granted queue, state, owner and fence, all in
+// the one row that is read and changed. A fenced attempt wants its own token; an attempt without a fence wants none.
+const heldBy = `t.id = $1 AND t.endpoint_id = $2 AND t.queue = ANY($3) AND t.owner = $4
+		AND t.state IN ('claimed', 'input-required', 'auth-required') AND t.fence_hash IS NOT DISTINCT FROM $5::bytea`
 
 func heldArgs(ep *identity.Endpoint, id uuid.UUID, leaseToken *string, more ...any) []any {
 	var fence []byte
@@ -52,41 +40,32 @@ func heldArgs(ep *identity.Endpoint, id uuid.UUID, leaseToken *string, more ...a
 // A heartbeat without a ttl renews the last one asked for in this attempt and never moves the lease back.
 // An interrupted todo's lease is not touched: only the time of the heartbeat is kept.
 const (
-	beaten = `last_heartbeat_at = greatest(held.now, a.claimed_at), lease_ttl_seconds = coalesce($6::integer, a.lease_ttl_seconds)`
-
-	renewed = `updated_at = held.now, lease_expires_at = CASE
+	renewed = `updated_at = sb_now(), last_heartbeat_at = sb_now(), lease_ttl_seconds = coalesce($6::integer, t.lease_ttl_seconds),
+		lease_expires_at = CASE
 		WHEN t.state <> 'claimed' THEN t.lease_expires_at
-		WHEN $6::integer IS NOT NULL THEN held.now + make_interval(secs => $6::integer)
-		ELSE greatest(t.lease_expires_at, held.now + make_interval(secs => held.lease_ttl_seconds)) END`
+		WHEN $6::integer IS NOT NULL THEN sb_now() + make_interval(secs => $6::integer)
+		ELSE greatest(t.lease_expires_at, sb_now() + make_interval(secs => t.lease_ttl_seconds)) END`
 
-	heartbeatSQL = held + `,
-	beat AS (
-		UPDATE todo_attempts a SET ` + beaten + ` FROM held WHERE a.todo_id = held.id AND a.seq = held.seq
-	)
-	UPDATE todos t SET ` + renewed + ` FROM held WHERE t.id = held.id
-	RETURNING false, NULL::integer, ` + rowColumns
+	heartbeatSQL = `UPDATE todos t SET ` + renewed + ` WHERE ` + heldBy + ` RETURNING ` + rowColumns
 
-	// The note is written in the same statement, unless the attempt holds as many as it may. Where the todo's log
-	// is full, an older entry makes room.
-	heartbeatNoteSQL = held + `,
-	note AS MATERIALIZED (
-		SELECT held.notes < $9 AS kept, CASE WHEN held.notes < $9 AND held.entries >= $11
-			THEN sb_prune_activity(held.id, held.entries + 1 - $11) ELSE 0 END AS pruned
-		FROM held
-	), beat AS (
-		UPDATE todo_attempts a SET ` + beaten + `,
-			notes = a.notes + note.kept::integer, notes_dropped = a.notes_dropped + (NOT note.kept)::integer
-		FROM held, note WHERE a.todo_id = held.id AND a.seq = held.seq
+	// A note of an attempt and for a log that have room for it, as nearly all have.
+	noteSQL = `
+	WITH t AS (
+		UPDATE todos t SET ` + renewed + `, notes = t.notes + 1, activity_seq = t.activity_seq + 1
+		WHERE ` + heldBy + ` AND t.notes < $10 AND t.activity_seq - t.activity_pruned < $11
+		RETURNING ` + storedColumns + `, t.human_id, t.endpoint_id, t.attempts_total, t.activity_seq, t.updated_at
 	), written AS (
 		INSERT INTO todo_activity (todo_id, seq, attempt_seq, at, kind, actor_kind, actor_ref, message, detail)
-		SELECT held.id, held.activity_seq + 1, held.seq, held.now, 'note', 'endpoint', $10, $7,
-			CASE WHEN $8 THEN '{"truncated": true}'::jsonb END
-		FROM held, note WHERE note.kept
+		SELECT t.id, t.activity_seq, t.attempts_total, t.updated_at, 'note', 'endpoint', $7, $8, $9::jsonb FROM t
+	), told AS (
+		INSERT INTO feed_entries (human_id, at, kind, todo_id, ref, queue, endpoint_id)
+		SELECT t.human_id, t.updated_at, 'note', t.id, t.activity_seq, t.queue, t.endpoint_id FROM t
 	)
-	UPDATE todos t SET ` + renewed + `, activity_seq = t.activity_seq + note.kept::integer,
-		activity_pruned = t.activity_pruned + note.pruned
-	FROM held, note WHERE t.id = held.id
-	RETURNING note.kept, CASE WHEN NOT note.kept THEN held.notes_dropped + 1 END, ` + rowColumns
+	SELECT ` + rowColumns + ` FROM t`
+
+	// Where there is none, the attempt counts the note as dropped, or the log makes room.
+	lockHeldSQL = `SELECT t.notes, t.notes_dropped, t.attempts_total FROM todos t WHERE ` + heldBy + ` FOR NO KEY UPDATE`
+	countedSQL  = `UPDATE todos t SET ` + renewed + `, notes = t.notes + $7, notes_dropped = t.notes_dropped + $8 WHERE ` + heldBy + ` RETURNING ` + rowColumns
 )
 
 // Heartbeat extends a lease and, with a note, writes it into the todo's activity. It works after the lease
@@ -95,23 +74,83 @@ func (s *Store) Heartbeat(ctx context.Context, ep *identity.Endpoint, id uuid.UU
 	if err := checkLeaseTTL(p.LeaseTTLSeconds); err != nil {
 		return nil, err
 	}
-	sql, args := heartbeatSQL, heldArgs(ep, id, p.LeaseToken, p.LeaseTTLSeconds)
-	if note, truncated := cleanNote(p.Note); note != nil {
-		limits := s.settings.Values(ctx)
-		sql = heartbeatNoteSQL
-		args = append(args, note, truncated, limits[settings.NotesMaxPerAttempt], typeid.Endpoint.Format(ep.ID),
-			limits[settings.ActivityMaxPerTodo])
+	held := heldArgs(ep, id, p.LeaseToken, p.LeaseTTLSeconds)
+	note, truncated := cleanNote(p.Note)
+	var r *Row
+	var err error
+	if note == nil {
+		r, err = readRow(s.pool.QueryRow(ctx, heartbeatSQL, held...))
+	} else {
+		r, err = s.note(ctx, ep, held, entry{kind: KindNote, message: note, detail: cutDetail(truncated)})
 	}
-	var r Row
-	var noted bool
-	err := s.pool.QueryRow(ctx, sql, args...).Scan(append([]any{&noted, &r.NotesDropped}, r.fields()...)...)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, s.notHeld(ctx, ep, id)
 	}
-	if err == nil && noted {
+	return r, err
+}
+
+// note is a heartbeat with a note.
+func (s *Store) note(ctx context.Context, ep *identity.Endpoint, held []any, e entry) (*Row, error) {
+	limits := s.settings.Values(ctx)
+	by := actor{"endpoint", typeid.Endpoint.Format(ep.ID)}
+	detail, err := e.detailText()
+	if err != nil {
+		return nil, err
+	}
+	args := append(held[:len(held):len(held)], by.ref, e.message, detail, limits[settings.NotesMaxPerAttempt], limits[settings.ActivityMaxPerTodo])
+	r, err := readRow(s.pool.QueryRow(ctx, noteSQL, args...))
+	if errors.Is(err, pgx.ErrNoRows) {
+		return s.noteWithoutRoom(ctx, held, by, e)
+	}
+	if err == nil {
 		s.metrics.Activity(KindNote)
 	}
-	return &r, err
+	return r, err
+}
+
+func (s *Store) noteWithoutRoom(ctx context.Context, held []any, by actor, e entry) (r *Row, err error) {
+	var kept bool
+	err = postgres.InTx(ctx, s.pool, func(tx pgx.Tx) error {
+		var notes, dropped, seq int
+		if err := tx.QueryRow(ctx, lockHeldSQL, held[:5]...).Scan(&notes, &dropped, &seq); err != nil {
+			return err
+		}
+		kept = notes < s.settings.Values(ctx)[settings.NotesMaxPerAttempt]
+		more, lost := 1, 0
+		if !kept {
+			more, lost = 0, 1
+		}
+		if r, err = readRow(tx.QueryRow(ctx, countedSQL, append(held[:len(held):len(held)], more, lost)...)); err != nil {
+			return err
+		}
+		if !kept {
+			dropped++
+			r.NotesDropped = &dropped
+			return nil
+		}
+		e.attemptSeq = &seq
+		return s.writeActivity(ctx, tx, r.ID.UUID(), by, []entry{e})
+	})
+	if err != nil {
+		return nil, err
+	}
+	if kept {
+		s.metrics.Activity(KindNote)
+	}
+	return r, nil
+}
+
+func readRow(row pgx.Row) (*Row, error) {
+	var r Row
+	return &r, row.Scan(r.fields()...)
+}
+
+// cutDetail is the detail of an entry whose text was cut.
+func cutDetail(truncated bool) map[string]any {
+	if !truncated {
+		return nil
+	}
+	return map[string]any{"truncated": true}
 }
 
 // cleanNote masks credentials before it cuts, since a token that was cut would no longer be found. A note of

@@ -23,12 +23,9 @@ func (s *Store) Interrupt(ctx context.Context, ep *identity.Endpoint, id uuid.UU
 	}
 	return s.a2aMove(ctx, ep, id, func(tx pgx.Tx) (a2aStep, error) {
 		step := a2aStep{action: string(into)}
-		err := tx.QueryRow(ctx, held+`,
-			moved AS (
-				UPDATE todos t SET state = $6, interrupted_at = held.now, updated_at = held.now
-				FROM held WHERE t.id = held.id AND t.state = 'claimed' RETURNING t.id
-			)
-			SELECT held.seq FROM held JOIN moved ON moved.id = held.id`,
+		err := tx.QueryRow(ctx, `
+			UPDATE todos t SET state = $6, interrupted_at = sb_now(), updated_at = sb_now()
+			WHERE `+heldBy+` AND t.state = 'claimed' RETURNING t.attempts_total`,
 			heldArgs(ep, id, leaseToken, into)...).Scan(&step.attemptSeq)
 		if step.says, step.cut = cleanNote(question); err != nil || step.says == nil {
 			return step, err
@@ -44,18 +41,10 @@ func (s *Store) Resume(ctx context.Context, ep *identity.Endpoint, id uuid.UUID,
 		step := a2aStep{action: "resume"}
 		step.says, step.cut = cleanNote(says)
 		err := tx.QueryRow(ctx, `
-			WITH clock AS MATERIALIZED (SELECT sb_now() AS now),
-			open AS MATERIALIZED (
-				SELECT t.id, a.seq, a.lease_ttl_seconds
-				FROM todos t JOIN todo_attempts a ON a.todo_id = t.id AND a.ended_at IS NULL
-				WHERE t.id = $1 AND t.endpoint_id = $2 AND t.queue = ANY($3) AND t.state IN ('input-required', 'auth-required')
-				FOR NO KEY UPDATE
-			), moved AS (
-				UPDATE todos t SET state = 'claimed', interrupted_at = NULL, updated_at = clock.now,
-					lease_expires_at = clock.now + make_interval(secs => open.lease_ttl_seconds)
-				FROM open, clock WHERE t.id = open.id
-			)
-			SELECT open.seq FROM open`, id, ep.ID, ep.Queues).Scan(&step.attemptSeq)
+			UPDATE todos t SET state = 'claimed', interrupted_at = NULL, updated_at = sb_now(),
+				lease_expires_at = sb_now() + make_interval(secs => t.lease_ttl_seconds)
+			WHERE t.id = $1 AND t.endpoint_id = $2 AND t.queue = ANY($3) AND t.state IN ('input-required', 'auth-required')
+			RETURNING t.attempts_total`, id, ep.ID, ep.Queues).Scan(&step.attemptSeq)
 		if err != nil || answer == nil {
 			return step, err
 		}
@@ -71,11 +60,7 @@ func (s *Store) Cancel(ctx context.Context, ep *identity.Endpoint, id uuid.UUID)
 		if err := lockLive(ctx, tx, ep, id, live); err != nil {
 			return step, err
 		}
-		err := tx.QueryRow(ctx, `
-			WITH clock AS MATERIALIZED (SELECT sb_now() AS now)
-			UPDATE todo_attempts a SET ended_at = greatest(clock.now, a.claimed_at), outcome = 'canceled',
-				disposition = 'canceled'
-			FROM clock WHERE a.todo_id = $1 AND a.ended_at IS NULL RETURNING a.seq`, id).Scan(&step.attemptSeq)
+		err := tx.QueryRow(ctx, closeOpenSQL, id, OutcomeCanceled, "canceled", nil, false, nil).Scan(&step.attemptSeq)
 		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 			return step, err
 		}
@@ -109,7 +94,7 @@ func lockLive(ctx context.Context, tx pgx.Tx, ep *identity.Endpoint, id uuid.UUI
 func endTodo(ctx context.Context, tx pgx.Tx, id uuid.UUID, as State) error {
 	_, err := tx.Exec(ctx, `
 		WITH clock AS MATERIALIZED (SELECT sb_now() AS now)
-		UPDATE todos t SET state = $2, owner = NULL, lease_expires_at = NULL, interrupted_at = NULL, next_retry_at = NULL,
+		UPDATE todos t SET state = $2, owner = NULL, lease_expires_at = NULL, fence_hash = NULL, interrupted_at = NULL, next_retry_at = NULL,
 			updated_at = clock.now, ended_at = clock.now
 		FROM clock WHERE t.id = $1`, id, as)
 	return err

@@ -20,12 +20,13 @@ func (r *rig) strike(ctx context.Context, seen []uuid.UUID) answer {
 			SELECT c.id, c.attempt >= c.max_attempts AS last FROM todos c, clock
 			WHERE c.id = ANY($1) AND `+r.slow+` FOR NO KEY UPDATE OF c
 		), closed AS (
-			UPDATE todo_attempts a SET ended_at = clock.now, outcome = 'reaped',
-				disposition = CASE WHEN lapsed.last THEN 'dead_lettered' ELSE 'requeued' END
-			FROM lapsed, clock WHERE a.todo_id = lapsed.id AND a.ended_at IS NULL
+			UPDATE todo_attempts a SET ended_at = clock.now, outcome = 'reaped', request_id = NULL,
+				disposition = CASE WHEN lapsed.last THEN 'dead_lettered' ELSE 'requeued' END,
+				last_heartbeat_at = t.last_heartbeat_at, lease_ttl_seconds = t.lease_ttl_seconds, notes = t.notes, notes_dropped = t.notes_dropped
+			FROM lapsed JOIN todos t USING (id), clock WHERE a.todo_id = lapsed.id AND a.ended_at IS NULL
 		)
 		UPDATE todos t SET state = CASE WHEN lapsed.last THEN 'failed' ELSE 'pending' END,
-			owner = NULL, lease_expires_at = NULL, interrupted_at = NULL, next_retry_at = NULL, updated_at = clock.now,
+			owner = NULL, lease_expires_at = NULL, fence_hash = NULL, interrupted_at = NULL, next_retry_at = NULL, updated_at = clock.now,
 			ended_at = CASE WHEN lapsed.last THEN clock.now END
 		FROM lapsed, clock WHERE t.id = lapsed.id
 		RETURNING t.queue, t.state`, seen)

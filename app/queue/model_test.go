@@ -191,6 +191,7 @@ func (w *world) end(tr *trail, outcome, disposition string, s said) {
 	a := tr.open()
 	at := w.now
 	a.EndedAt, a.Outcome, a.Disposition, a.Summary, a.Artifact = &at, &outcome, &disposition, s.summary, s.artifact
+	a.FenceHash, a.RequestID = nil, nil
 	w.counts["closed "+tr.Todo.Queue+" "+outcome]++
 }
 

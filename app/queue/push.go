@@ -57,8 +57,7 @@ func (p *PushParams) normalize() error {
 }
 
 // live is the predicate of the idempotency index: only a live todo holds its key.
-const live = `(t.state IN ('pending', 'claimed', 'input-required', 'auth-required')
-	OR (t.state = 'failed' AND t.next_retry_at IS NOT NULL))`
+const live = `t.ended_at IS NULL`
 
 const createSQL = `
 	WITH clock AS MATERIALIZED (SELECT sb_now() AS now),
@@ -72,7 +71,7 @@ const createSQL = `
 			idempotency_key, max_attempts, routing, work_order, event_id, a2a_context, created_at, updated_at)
 		SELECT $3, vended.id, vended.human_id, $4, $5, $6, $7, $8, $9, $10,
 			coalesce($11, vended.default_max_attempts, ` + defaultMaxAttempts + `), $12, $13, $14, $15, now, now FROM vended, clock
-		ON CONFLICT (endpoint_id, idempotency_key) WHERE idempotency_key IS NOT NULL AND ` + live + ` DO NOTHING
+		ON CONFLICT (endpoint_id, idempotency_key) WHERE idempotency_key IS NOT NULL AND ended_at IS NULL DO NOTHING
 		RETURNING *
 	)
 	SELECT ` + todoColumns + ` FROM t`

@@ -41,13 +41,13 @@ func requestTaken(err error) bool {
 // is read under its lock: after a wait for it, the statement's snapshot is old.
 const repeatSQL = `
 	WITH open AS MATERIALIZED (
-		SELECT t.*, a.fence_hash IS NOT NULL AS fenced
-		FROM todos t JOIN todo_attempts a ON a.todo_id = t.id AND a.ended_at IS NULL
+		SELECT t.*, t.fence_hash IS NOT NULL AS fenced
+		FROM todos t JOIN todo_attempts a ON a.todo_id = t.id AND a.seq = t.attempts_total AND a.ended_at IS NULL
 		WHERE t.endpoint_id = $1 AND t.queue = ANY($2) AND a.endpoint_id = $1 AND a.request_id = $3 AND a.trace_id = $4
 		FOR NO KEY UPDATE
 	), refenced AS (
-		UPDATE todo_attempts a SET fence_hash = $5
-		FROM open WHERE a.trace_id = $4 AND open.fenced AND ($6::uuid IS NULL OR open.id = $6)
+		UPDATE todos t SET fence_hash = $5::bytea
+		FROM open WHERE t.id = open.id AND open.fenced AND ($6::uuid IS NULL OR open.id = $6)
 	)
 	SELECT t.attempts_total, ` + todoColumns + `, t.fenced FROM open t`
 
@@ -57,7 +57,7 @@ func (s *Store) repeat(ctx context.Context, g *grant, id *uuid.UUID) (*Claimed, 
 	}
 	var trace []byte
 	err := s.pool.QueryRow(ctx, `SELECT trace_id FROM todo_attempts
-		WHERE endpoint_id = $1 AND request_id = $2 AND ended_at IS NULL`, g.ep.ID, g.requestID).Scan(&trace)
+		WHERE endpoint_id = $1 AND request_id = $2`, g.ep.ID, g.requestID).Scan(&trace)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}

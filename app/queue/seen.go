@@ -25,16 +25,17 @@ func (s *Store) EndpointsWork(ctx context.Context, human uuid.UUID) (map[uuid.UU
 			greatest(recent.seen, held.seen), greatest(recent.heard, held.heard)
 		FROM endpoints e
 		CROSS JOIN LATERAL (
-			SELECT max(greatest(a.claimed_at, a.last_heartbeat_at,
+			SELECT max(greatest(a.claimed_at, a.last_heartbeat_at, newest.last_heartbeat_at,
 				CASE WHEN a.outcome IN ('completed', 'failed', 'released') THEN a.ended_at END)) AS seen,
-				max(a.last_heartbeat_at) AS heard
-			FROM (SELECT t.id FROM todos t WHERE t.endpoint_id = e.id ORDER BY t.id DESC LIMIT 100) newest
+				max(greatest(a.last_heartbeat_at, newest.last_heartbeat_at)) AS heard
+			FROM (SELECT t.id, t.attempts_total, t.last_heartbeat_at FROM todos t WHERE t.endpoint_id = e.id ORDER BY t.id DESC LIMIT 100) newest
 			JOIN todo_attempts a ON a.todo_id = newest.id AND a.claimer_kind = 'endpoint'
 		) recent
 		CROSS JOIN LATERAL (
-			SELECT max(greatest(a.claimed_at, a.last_heartbeat_at)) AS seen, max(a.last_heartbeat_at) AS heard
-			FROM (SELECT t.id FROM todos t WHERE t.endpoint_id = e.id AND t.state = 'claimed' LIMIT 100) claimed
-			JOIN todo_attempts a ON a.todo_id = claimed.id AND a.ended_at IS NULL AND a.claimer_kind = 'endpoint'
+			SELECT max(greatest(a.claimed_at, claimed.last_heartbeat_at)) AS seen, max(claimed.last_heartbeat_at) AS heard
+			FROM (SELECT t.id, t.attempts_total, t.last_heartbeat_at FROM todos t
+				WHERE t.endpoint_id = e.id AND t.state = 'claimed' LIMIT 100) claimed
+			JOIN todo_attempts a ON a.todo_id = claimed.id AND a.seq = claimed.attempts_total AND a.claimer_kind = 'endpoint'
 		) held
 		WHERE e.human_id = $1`, human, mostCounted)
 	if err != nil {

@@ -22,8 +22,8 @@ func (s *storm) checkAttempts() {
 			switch {
 			case a.Seq != i+1 || a.Outcome == nil:
 				s.t.Errorf("attempt %d of %v has seq %d, outcome %v", i+1, a.TodoID, a.Seq, a.Outcome)
-			case s.grants[g] == "" || a.RequestID == nil || s.grants[g] != *a.RequestID:
-				s.t.Errorf("attempt %d of %v belongs to %v and was given to %q", a.Seq, a.TodoID, a.RequestID, s.grants[g])
+			case s.grants[g] == "" || a.Claimant == nil || s.grants[g] != *a.Claimant:
+				s.t.Errorf("attempt %d of %v belongs to %v and was given to %q", a.Seq, a.TodoID, a.Claimant, s.grants[g])
 			case reported == "" && *a.Outcome != "reaped" && *a.Outcome != "lease_expired", reported != "" && *a.Outcome != reported:
 				s.t.Errorf("attempt %d of %v ended %s; its worker reported %q", a.Seq, a.TodoID, *a.Outcome, reported)
 			case i > 0 && a.ClaimedAt.Before(*tr.Attempts[i-1].EndedAt):

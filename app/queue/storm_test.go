@@ -212,7 +212,7 @@ func (s *storm) settled() bool {
 // claim claims, now and then twice with one request id, as if the first answer had been lost.
 func (s *storm) claim(i, n int, random *rand.Rand) (*hold, error) {
 	request := fmt.Sprintf("worker-%d-%d", i, n)
-	p := queue.ClaimParams{LeaseTTLSeconds: ptr(stormLease), RequireFence: ptr(true), RequestID: &request}
+	p := queue.ClaimParams{LeaseTTLSeconds: ptr(stormLease), RequireFence: ptr(true), RequestID: &request, Claimant: &request}
 	c, err := s.store(i).ClaimNext(s.t.Context(), s.endpoint, "", p)
 	if c == nil || err != nil {
 		return nil, err
@@ -233,7 +233,7 @@ func (s *storm) claim(i, n int, random *rand.Rand) (*hold, error) {
 // steal asks by its id for a todo whose holder has stalled. It is given it if the lease has lapsed.
 func (s *storm) steal(i, n int, from hold, random *rand.Rand) {
 	request := fmt.Sprintf("thief-%d-%d", i, n)
-	p := queue.ClaimParams{LeaseTTLSeconds: ptr(stormLease), RequireFence: ptr(true), RequestID: &request}
+	p := queue.ClaimParams{LeaseTTLSeconds: ptr(stormLease), RequireFence: ptr(true), RequestID: &request, Claimant: &request}
 	c, err := s.store(i).Claim(s.t.Context(), s.endpoint, from.todo, p)
 	switch {
 	case err == nil:

@@ -113,9 +113,11 @@ type ActivityEntry struct {
 }
 
 // The columns of a row, in the order of Row.fields. The statement calls the todo t.
-const rowColumns = `t.id, t.queue, t.source, t.kind, t.title, t.state, t.owner, t.attempt, t.max_attempts,
-	t.lease_expires_at, t.created_at, t.payload_size, t.work_order, t.next_retry_at,
-	t.state = 'failed' AND t.next_retry_at IS NULL`
+const (
+	rowColumns    = storedColumns + `, t.state = 'failed' AND t.next_retry_at IS NULL`
+	storedColumns = `t.id, t.queue, t.source, t.kind, t.title, t.state, t.owner, t.attempt, t.max_attempts,
+	t.lease_expires_at, t.created_at, t.payload_size, t.work_order, t.next_retry_at`
+)
 
 func (r *Row) fields() []any {
 	return []any{(*uuid.UUID)(&r.ID), &r.Queue, &r.Source, &r.Kind, &r.Title, &r.State, &r.Owner, &r.Attempt, &r.MaxAttempts,
@@ -152,14 +154,14 @@ type Attempt struct {
 	NotesDropped     int        `json:"notes_dropped"`
 }
 
-// The columns of an attempt, in the order of Attempt.fields and under the names of its JSON, so that a
-// statement can also aggregate them.
-const attemptColumns = `a.seq, a.attempt, a.claimer_kind, a.claimant, a.claimed_at, a.last_heartbeat_at, a.ended_at,
-	a.outcome, a.disposition, coalesce(a.outcome IN ('lease_expired', 'reaped'), false) AS died, a.summary,
-	a.summary_truncated, a.artifact, encode(a.trace_id, 'hex') AS trace_id,
-	coalesce((SELECT n.dropped FROM todo_span_counts n WHERE n.todo_id = a.todo_id AND n.attempt_seq = a.seq), 0)
-		AS spans_dropped,
-	a.notes_dropped`
+// The columns of an attempt a of a todo t, in the order that scanAttempt reads. What moves while an attempt is open
+// stands with its todo until then.
+const attemptColumns = `a.seq, a.attempt, a.claimer_kind, a.claimant, a.claimed_at,
+	CASE WHEN a.ended_at IS NULL THEN t.last_heartbeat_at ELSE a.last_heartbeat_at END, a.ended_at,
+	a.outcome, a.disposition, coalesce(a.outcome IN ('lease_expired', 'reaped'), false), a.summary,
+	a.summary_truncated, a.artifact, encode(a.trace_id, 'hex'),
+	coalesce((SELECT n.dropped FROM todo_span_counts n WHERE n.todo_id = a.todo_id AND n.attempt_seq = a.seq), 0),
+	CASE WHEN a.ended_at IS NULL THEN t.notes_dropped ELSE a.notes_dropped END`
 
 func scanAttempt(row pgx.CollectableRow) (Attempt, error) {
 	var a Attempt

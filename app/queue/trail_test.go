@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"context"
+	"reflect"
 	"testing"
 	"time"
 
@@ -38,6 +39,10 @@ type todoRow struct {
 	ActivitySeq, ActivityPruned   int
 	CreatedAt, UpdatedAt          time.Time
 	InterruptedAt, EndedAt        *time.Time
+	FenceHash                     []byte
+	LeaseTTLSeconds               *int `db:"lease_ttl_seconds"`
+	LastHeartbeatAt               *time.Time
+	Notes, NotesDropped           int
 	EventID                       *uuid.UUID
 	A2AContext                    *string `db:"a2a_context"`
 	Messages                      *string
@@ -49,7 +54,8 @@ type attemptRow struct {
 	ClaimerKind                       string
 	EndpointID                        *uuid.UUID
 	Claimant                          *string
-	TraceID, CallerTraceID, FenceHash []byte
+	TraceID, CallerTraceID            []byte
+	FenceHash                         []byte `db:"-"` // its todo has it while it is open
 	LeaseTTLSeconds                   int `db:"lease_ttl_seconds"`
 	ClaimedAt                         time.Time
 	LastHeartbeatAt, EndedAt          *time.Time
@@ -115,7 +121,26 @@ func (b *bundle) trails(t testing.TB) []*trail {
 	if err := b.Pool.SendBatch(context.Background(), &batch).Close(); err != nil {
 		t.Fatal(err)
 	}
+	for _, one := range all {
+		one.gather(t)
+	}
 	return all
+}
+
+// gather gives the open attempt what stands with its todo meanwhile. When it has ended, both must say the same.
+func (one *trail) gather(t testing.TB) {
+	t.Helper()
+	todo := &one.Todo
+	if n := len(one.Attempts); n > 0 && one.Attempts[n-1].Seq == todo.AttemptsTotal {
+		latest := &one.Attempts[n-1]
+		was := *latest
+		latest.LeaseTTLSeconds, latest.LastHeartbeatAt = *todo.LeaseTTLSeconds, todo.LastHeartbeatAt
+		latest.Notes, latest.NotesDropped = todo.Notes, todo.NotesDropped
+		if latest.FenceHash = todo.FenceHash; latest.EndedAt != nil && !reflect.DeepEqual(was, *latest) {
+			t.Errorf("the end of an attempt kept %+v of %+v", was, *latest)
+		}
+	}
+	todo.FenceHash, todo.LeaseTTLSeconds, todo.LastHeartbeatAt, todo.Notes, todo.NotesDropped = nil, nil, nil, 0, 0
 }
 
 // frozen is a database's clock that stands still until it is moved, so that every time a transition writes

@@ -103,6 +103,7 @@ func (w *writing) attempt(i int) {
 	if b.EndedAt == nil && a.EndedAt != nil && a.EndedAt.Equal(w.now) && a.Outcome != nil && a.Disposition != nil {
 		w.add("closed %s/%s", *a.Outcome, *a.Disposition)
 		b.EndedAt, b.Outcome, b.Disposition = a.EndedAt, a.Outcome, a.Disposition
+		b.FenceHash, b.RequestID = nil, nil
 		if a.Summary != nil && *a.Summary == saidSummary && a.Artifact != nil && *a.Artifact == saidArtifact {
 			w.add("said")
 			b.Summary, b.Artifact = a.Summary, a.Artifact

@@ -20,10 +20,15 @@ const rules = `
 		ELSE num_nonnulls(owner, lease_expires_at, interrupted_at, next_retry_at) = 0 AND ended_at IS NOT NULL END);
 	ALTER TABLE todos ADD CONSTRAINT rule_counters CHECK (attempt BETWEEN 0 AND attempts_total
 		AND attempts_pruned BETWEEN 0 AND attempts_total AND activity_pruned BETWEEN 0 AND activity_seq);
+	ALTER TABLE todos ADD CONSTRAINT rule_open CHECK (fence_hash IS NULL OR owner IS NOT NULL AND octet_length(fence_hash) = 32);
+	ALTER TABLE todos ADD CONSTRAINT rule_lease CHECK (owner IS NULL OR lease_ttl_seconds BETWEEN 1 AND 86400);
 	ALTER TABLE todo_attempts ADD CONSTRAINT rule_end CHECK (CASE
 		WHEN ended_at IS NULL THEN num_nonnulls(outcome, disposition, summary, artifact) = 0
-		ELSE num_nulls(outcome, disposition) = 0 AND ended_at >= claimed_at
-			AND (outcome NOT IN ('lease_expired', 'reaped') OR num_nonnulls(summary, artifact) = 0) END)`
+		ELSE num_nulls(outcome, disposition) = 0 AND ended_at >= claimed_at AND request_id IS NULL
+			AND (outcome NOT IN ('lease_expired', 'reaped') OR num_nonnulls(summary, artifact) = 0) END);
+	-- One open attempt per todo. Checked at commit, because a takeover closes one and opens the next.
+	ALTER TABLE todo_attempts ADD CONSTRAINT rule_one_open EXCLUDE USING btree (todo_id WITH =) WHERE (ended_at IS NULL)
+		DEFERRABLE INITIALLY DEFERRED`
 
 // installRules lets the test's database refuse a row that the product must never write. Benchmarks measure the
 // schema of the product.
