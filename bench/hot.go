@@ -61,6 +61,9 @@ func benchHeartbeatHOT(ctx context.Context, srv *server, out *report) error {
 		least, detail := 100.0, ""
 		for _, table := range []string{"todos", "todo_attempts"} {
 			all, hot := after[table].all-before[table].all, after[table].hot-before[table].hot
+			if all == 0 {
+				continue
+			}
 			share := 100 * float64(hot) / float64(all)
 			least = min(least, share)
 			detail += fmt.Sprintf("%s %d of %d; ", table, hot, all)

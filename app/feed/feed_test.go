@@ -285,26 +285,31 @@ func TestFeed_HoldsOnlyOnesOwn(t *testing.T) {
 // An entry goes with what it tells of: a note that made room, an attempt that was pruned, a todo that was deleted.
 func TestFeed_ForgetsWhatIsGone(t *testing.T) {
 	b := setup(t)
-	count := func() (n int) {
-		b.must(b.Pool.QueryRow(t.Context(), `SELECT count(*) FROM feed_entries`).Scan(&n))
-		return n
-	}
+	_, err := b.Pool.Exec(t.Context(), `INSERT INTO settings (key, value) VALUES ('activity_max_per_todo', '1'), ('attempt_history_max_per_todo', '5')`)
+	b.must(err)
 	id := b.push(b.endpoint, "one", "lane-s")
+	other := b.push(b.endpoint, "other", "lane-s")
 	b.claim(b.endpoint, id)
 	b.note(id, "first")
 	b.note(id, "second")
-	_, err := b.Pool.Exec(t.Context(), `DELETE FROM todo_activity WHERE todo_id = $1 AND message = 'first'`, id)
-	b.must(err)
 	entries, _ := b.page(b.human, feed.Filter{})
 	b.wantTold(entries, "note second")
-	b.complete(id, "done")
-	if n := count(); n != 2 {
-		t.Errorf("%d entries", n)
+	for range 5 {
+		_, err = b.queue.Release(t.Context(), b.endpoint, id, queue.Report{})
+		b.must(err)
+		b.claim(b.endpoint, id)
 	}
+	entries, _ = b.page(b.human, feed.Filter{})
+	b.wantTold(entries, "attempt released", "attempt released", "attempt released", "attempt released", "note second")
+	b.complete(id, "done")
+	b.claim(b.endpoint, other)
+	b.complete(other, "done")
 	_, err = b.Pool.Exec(t.Context(), `DELETE FROM todos WHERE id = $1`, id)
 	b.must(err)
-	if n := count(); n != 0 {
-		t.Errorf("%d entries outlive their todo", n)
+	var left, ofOther int
+	b.must(b.Pool.QueryRow(t.Context(), `SELECT count(*), count(*) FILTER (WHERE todo_id = $1) FROM feed_entries`, other).Scan(&left, &ofOther))
+	if left != 1 || ofOther != 1 {
+		t.Errorf("%d entries are left, %d of them of the todo that is", left, ofOther)
 	}
 }
 
@@ -313,14 +318,21 @@ func TestFeed_RollsBackWithItsTransition(t *testing.T) {
 	b := setup(t)
 	id := b.push(b.endpoint, "one", "lane-s")
 	b.claim(b.endpoint, id)
-	tx, err := b.Pool.Begin(t.Context())
+	_, err := b.Pool.Exec(t.Context(), `ALTER TABLE feed_entries ADD CONSTRAINT broken CHECK (false)`)
 	b.must(err)
-	_, err = tx.Exec(t.Context(), `UPDATE todo_attempts SET outcome = 'completed', disposition = 'done', ended_at = claimed_at WHERE todo_id = $1`, id)
+	note := "heard"
+	if _, err := b.queue.Heartbeat(t.Context(), b.endpoint, id, queue.HeartbeatParams{Note: &note}); err == nil {
+		t.Error("a note was taken that the feed cannot tell of")
+	}
+	if _, err := b.queue.Complete(t.Context(), b.endpoint, id, queue.Report{}, nil); err == nil {
+		t.Error("a todo was completed that the feed cannot tell of")
+	}
+	if _, err := b.queue.Act(t.Context(), b.human, id, queue.Act{Action: queue.ActionCancel, Via: queue.ViaBoard}); err == nil {
+		t.Error("a human's action was taken that the feed cannot tell of")
+	}
+	d, err := b.queue.Get(t.Context(), b.endpoint, id, nil)
 	b.must(err)
-	var within int
-	b.must(tx.QueryRow(t.Context(), `SELECT count(*) FROM feed_entries WHERE todo_id = $1`, id).Scan(&within))
-	b.must(tx.Rollback(t.Context()))
-	if entries, _ := b.page(b.human, feed.Filter{}); within != 1 || len(entries) != 0 {
-		t.Errorf("%d entries within, %d after the rollback", within, len(entries))
+	if d.State != queue.StateClaimed || d.Attempts[0].Outcome != nil || d.Attempts[0].LastHeartbeatAt != nil {
+		t.Errorf("the todo is %s, its attempt %+v", d.State, d.Attempts[0])
 	}
 }

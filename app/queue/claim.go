@@ -25,18 +25,16 @@ const claimHead = `
 
 const claimTail = `
 		) c
-	), room AS MATERIALIZED (
-		SELECT CASE WHEN c.surplus > 0 THEN sb_prune_attempts(c.id, c.surplus) ELSE 0 END AS pruned FROM candidate c
 	), opened AS (
 		INSERT INTO todo_attempts (todo_id, seq, attempt, claimer_kind, endpoint_id, claimant, trace_id, caller_trace_id,
 			lease_ttl_seconds, claimed_at, request_id)
 		SELECT c.id, c.seq, c.attempt, 'endpoint', $1, $5, $6, $7, $4, c.now, $9 FROM candidate c
 	)
 	UPDATE todos t SET state = 'claimed', attempt = c.attempt, attempts_total = c.seq,
-		attempts_pruned = t.attempts_pruned + room.pruned, owner = $3, lease_expires_at = c.now + make_interval(secs => $4),
+		attempts_pruned = t.attempts_pruned + CASE WHEN c.surplus > 0 THEN sb_prune_attempts(c.id, c.surplus) ELSE 0 END, owner = $3, lease_expires_at = c.now + make_interval(secs => $4),
 		fence_hash = $8::bytea, lease_ttl_seconds = $4, last_heartbeat_at = NULL, notes = 0, notes_dropped = 0,
 		next_retry_at = NULL, updated_at = c.now
-	FROM candidate c, room WHERE t.id = c.id
+	FROM candidate c WHERE t.id = c.id
 	RETURNING t.attempts_total, ` + todoColumns
 
 // What the next worker should know, newest first: the closed attempts before its own, which no longer change.
