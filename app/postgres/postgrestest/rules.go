@@ -37,6 +37,8 @@ const rules = `
 		WHEN ended_at IS NULL THEN num_nonnulls(outcome, disposition, summary, artifact) = 0
 		ELSE num_nulls(outcome, disposition) = 0 AND ended_at >= claimed_at AND request_id IS NULL
 			AND (outcome NOT IN ('lease_expired', 'reaped') OR num_nonnulls(summary, artifact) = 0) END);
+	ALTER TABLE todo_attempts ADD CONSTRAINT rule_todo FOREIGN KEY (todo_id) REFERENCES todos;
+	ALTER TABLE todo_activity ADD CONSTRAINT rule_todo FOREIGN KEY (todo_id) REFERENCES todos;
 	-- One open attempt per todo. Checked at commit, because a takeover closes one and opens the next.
 	ALTER TABLE todo_attempts ADD CONSTRAINT rule_one_open EXCLUDE USING btree (todo_id WITH =) WHERE (ended_at IS NULL)
 		DEFERRABLE INITIALLY DEFERRED`
