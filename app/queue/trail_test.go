@@ -49,22 +49,22 @@ type todoRow struct {
 }
 
 type attemptRow struct {
-	TodoID                            uuid.UUID
-	Seq, Attempt                      int
-	ClaimerKind                       string
-	EndpointID                        *uuid.UUID
-	Claimant                          *string
-	TraceID, CallerTraceID            []byte
-	FenceHash                         []byte `db:"-"` // its todo has it while it is open
-	LeaseTTLSeconds                   int `db:"lease_ttl_seconds"`
-	ClaimedAt                         time.Time
-	LastHeartbeatAt, EndedAt          *time.Time
-	Outcome, Disposition              *string
-	Summary                           *string
-	SummaryTruncated                  bool
-	Artifact                          *string
-	Notes, NotesDropped               int
-	RequestID                         *string
+	TodoID                   uuid.UUID
+	Seq, Attempt             int
+	ClaimerKind              string
+	EndpointID               *uuid.UUID
+	Claimant                 *string
+	TraceID, CallerTraceID   []byte
+	FenceHash                []byte `db:"-"` // its todo has it while it is open
+	LeaseTTLSeconds          int    `db:"lease_ttl_seconds"`
+	ClaimedAt                time.Time
+	LastHeartbeatAt, EndedAt *time.Time
+	Outcome, Disposition     *string
+	Summary                  *string
+	SummaryTruncated         bool
+	Artifact                 *string
+	Notes, NotesDropped      int
+	RequestID                *string
 }
 
 type activityRow struct {
