@@ -16,10 +16,11 @@ import (
 // A claim is one statement: it locks a candidate, makes room where the todo would hold more attempts than it
 // may, opens the new attempt and moves the todo. The clock is read when the candidate is locked: a lease must
 // not run while its claim waits. The candidate is a materialised CTE because a LIMIT with SKIP LOCKED inside
-// IN (...) may lock more rows than it returns.
+// IN (...) may lock more rows than it returns, and because what has an effect must happen once: the update is
+// evaluated again when the row had moved before it was locked.
 const claimHead = `
 	WITH candidate AS MATERIALIZED (
-		SELECT c.*, sb_now() AS now FROM (
+		SELECT c.*, sb_now() AS now, CASE WHEN c.surplus > 0 THEN sb_prune_attempts(c.id, c.surplus) ELSE 0 END AS pruned FROM (
 			SELECT t.id, t.attempt + 1 AS attempt, t.attempts_total + 1 AS seq, t.attempts_total + 1 - t.attempts_pruned - $10::integer AS surplus
 			FROM todos t WHERE `
 
@@ -31,7 +32,7 @@ const claimTail = `
 		SELECT c.id, c.seq, c.attempt, 'endpoint', $1, $5, $6, $7, $4, c.now, $9 FROM candidate c
 	)
 	UPDATE todos t SET state = 'claimed', attempt = c.attempt, attempts_total = c.seq,
-		attempts_pruned = t.attempts_pruned + CASE WHEN c.surplus > 0 THEN sb_prune_attempts(c.id, c.surplus) ELSE 0 END, owner = $3, lease_expires_at = c.now + make_interval(secs => $4),
+		attempts_pruned = t.attempts_pruned + c.pruned, owner = $3, lease_expires_at = c.now + make_interval(secs => $4),
 		fence_hash = $8::bytea, lease_ttl_seconds = $4, last_heartbeat_at = NULL, notes = 0, notes_dropped = 0,
 		next_retry_at = NULL, updated_at = c.now
 	FROM candidate c WHERE t.id = c.id
