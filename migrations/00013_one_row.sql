@@ -20,8 +20,13 @@ DROP INDEX todo_attempts_request;
 UPDATE todo_attempts SET request_id = NULL WHERE ended_at IS NOT NULL AND request_id IS NOT NULL;
 CREATE UNIQUE INDEX todo_attempts_request ON todo_attempts (endpoint_id, request_id) WHERE request_id IS NOT NULL;
 
--- The condition of a partial index is prepared by every statement that moves a row, so a short one is worth having.
-DROP INDEX todos_retry, todos_idempotency;
+-- Every statement that changes a todo opens each index of the table, and one that moves it prepares the condition of each:
+-- few of them, with short conditions, are worth having. What a claim, a takeover and the reaper scan, and what their human
+-- should look at, are one each now.
+DROP INDEX todos_ready, todos_held, todos_interrupted, todos_waiting, todos_quarantine, todos_retry, todos_idempotency;
+CREATE INDEX todos_live ON todos (state, endpoint_id, created_at, id) INCLUDE (queue) WHERE ended_at IS NULL;
+CREATE INDEX todos_attention ON todos (human_id, state, id)
+    WHERE state IN ('failed', 'input-required', 'auth-required') OR (queue = 'quarantine' AND state = 'pending');
 CREATE INDEX todos_retry ON todos (next_retry_at) WHERE next_retry_at IS NOT NULL;
 CREATE UNIQUE INDEX todos_idempotency ON todos (endpoint_id, idempotency_key) WHERE idempotency_key IS NOT NULL AND ended_at IS NULL;
 
@@ -40,6 +45,8 @@ DROP FUNCTION feed_activity_gone();
 DROP TRIGGER feed_todo_gone ON todos;
 DROP FUNCTION feed_todo_gone();
 DROP INDEX feed_entries_todo;
+-- Entries are ordered by their time; the id only tells those of one instant apart, so each session may take a handful.
+ALTER TABLE feed_entries ALTER COLUMN id SET CACHE 100;
 
 -- Attempts and log are written by statements that hold their todo's lock and change its row, so a foreign key would
 -- look again, with a statement of its own, for what was just written. The databases of tests have the keys; here the
@@ -100,8 +107,8 @@ CREATE OR REPLACE FUNCTION sb_prune_activity(todo uuid, n integer) RETURNS bigin
 $$;
 -- +goose StatementEnd
 
--- What the product itself makes, of a form that no input can change, is checked by the rules of the tests' databases:
--- a domain is looked up by every statement that sets it.
+-- What the product itself makes, or cuts before it stores it, is checked by the rules of the tests' databases: a domain
+-- is looked up by every statement that sets it.
 ALTER TABLE todos ALTER COLUMN owner TYPE text, ALTER COLUMN state TYPE text;
 ALTER TABLE todo_attempts
     ALTER COLUMN claimer_kind TYPE text,
@@ -109,11 +116,17 @@ ALTER TABLE todo_attempts
     ALTER COLUMN caller_trace_id TYPE bytea,
     ALTER COLUMN lease_ttl_seconds TYPE integer,
     ALTER COLUMN outcome TYPE text,
-    ALTER COLUMN disposition TYPE text;
+    ALTER COLUMN disposition TYPE text,
+    ALTER COLUMN claimant TYPE text,
+    ALTER COLUMN request_id TYPE text,
+    ALTER COLUMN summary TYPE text,
+    ALTER COLUMN artifact TYPE text;
 ALTER TABLE todo_activity
     ALTER COLUMN kind TYPE text,
     ALTER COLUMN actor_kind TYPE text,
-    ALTER COLUMN actor_ref TYPE text;
+    ALTER COLUMN actor_ref TYPE text,
+    ALTER COLUMN message TYPE text,
+    ALTER COLUMN detail TYPE jsonb;
 ALTER TABLE feed_entries ALTER COLUMN kind TYPE text;
-DROP DOMAIN todo_state, claimer_kind, lease_seconds, attempt_outcome, attempt_disposition, activity_kind, activity_actor, feed_kind,
-    trace_id, sha256;
+DROP DOMAIN todo_state, claimer_kind, lease_seconds, attempt_outcome, attempt_disposition, attempt_summary, attempt_artifact,
+    activity_kind, activity_actor, activity_message, activity_detail, feed_kind, trace_id, sha256;

@@ -31,8 +31,8 @@ var reapTail = `
 	RETURNING t.endpoint_id, t.queue, t.state`
 
 var (
-	reapLeasesSQL     = reapHead + `t.state = 'claimed' AND t.lease_expires_at < clock.now` + reapTail
-	reapInterruptsSQL = reapHead + `t.interrupted_at < clock.now - make_interval(secs => $2)` + reapTail
+	reapLeasesSQL     = reapHead + claimed + ` AND t.lease_expires_at < clock.now` + reapTail
+	reapInterruptsSQL = reapHead + `t.state IN ('input-required', 'auth-required') AND ` + live + ` AND t.interrupted_at < clock.now - make_interval(secs => $2)` + reapTail
 )
 
 // Reap closes every attempt whose lease has lapsed, as reaped: its todo goes back to pending, or is

@@ -47,7 +47,7 @@ const priorSQL = `
 // priorAttempts is how many closed attempts a claim is handed.
 const priorAttempts = 5
 
-const claimOldest = `t.endpoint_id = $1 AND t.state = 'pending' AND t.queue = ANY($2)`
+const claimOldest = pending + ` AND t.endpoint_id = $1 AND t.queue = ANY($2)`
 
 const claimOrder = `
 			ORDER BY t.created_at, t.id
@@ -180,7 +180,7 @@ var lapseSQL = `
 	WITH clock AS MATERIALIZED (SELECT sb_now() AS now),
 	held AS MATERIALIZED (
 		SELECT ` + openColumns + `, clock.now FROM todos t, clock
-		WHERE t.endpoint_id = $1 AND t.state = 'claimed' AND t.queue = ANY($2) AND ($3::uuid IS NULL OR t.id = $3)
+		WHERE ` + claimed + ` AND t.endpoint_id = $1 AND t.queue = ANY($2) AND ($3::uuid IS NULL OR t.id = $3)
 		  AND t.lease_expires_at < clock.now AND t.attempt < t.max_attempts
 		ORDER BY t.created_at, t.id
 		LIMIT 1 FOR NO KEY UPDATE OF t SKIP LOCKED

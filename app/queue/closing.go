@@ -12,10 +12,9 @@ func closing(held, sets string) string {
 		UPDATE todo_attempts a SET ended_at = greatest(t.now, a.claimed_at), ` + sets + `, request_id = NULL,
 			last_heartbeat_at = t.last_heartbeat_at, lease_ttl_seconds = t.lease_ttl_seconds, notes = t.notes, notes_dropped = t.notes_dropped
 		FROM ` + held + ` t WHERE a.todo_id = t.id AND a.seq = t.attempts_total AND a.ended_at IS NULL
-		RETURNING a.todo_id, a.seq, a.ended_at, a.outcome, a.disposition = 'dead_lettered' AS dead_letter
+		RETURNING a.todo_id, a.seq, a.ended_at, a.outcome, a.disposition = 'dead_lettered' AS dead_letter, t.human_id, t.queue, t.endpoint_id
 	), told AS (
 		INSERT INTO feed_entries (human_id, at, kind, todo_id, ref, queue, endpoint_id, outcome, dead_letter)
-		SELECT t.human_id, c.ended_at, 'attempt', t.id, c.seq, t.queue, t.endpoint_id, c.outcome, c.dead_letter
-		FROM closed c JOIN ` + held + ` t ON t.id = c.todo_id
+		SELECT human_id, ended_at, 'attempt', todo_id, seq, queue, endpoint_id, outcome, dead_letter FROM closed
 	)`
 }

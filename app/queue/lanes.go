@@ -77,10 +77,10 @@ const laneTail = `
 const (
 	laneFilter = ` AND ($2 = '' OR t.queue = $2) AND ($3::uuid IS NULL OR t.endpoint_id = $3)`
 
-	pendingLane = `FROM endpoints p JOIN todos t ON t.endpoint_id = p.id AND t.state = 'pending'
+	pendingLane = `FROM endpoints p JOIN todos t ON t.endpoint_id = p.id AND ` + pending + `
 		WHERE p.human_id = $1 AND t.queue <> 'quarantine'` + laneFilter
 	quarantineLane = `FROM todos t WHERE t.human_id = $1 AND t.queue = 'quarantine' AND t.state = 'pending'` + laneFilter
-	claimedLane    = `FROM endpoints p JOIN todos t ON t.endpoint_id = p.id AND t.state = 'claimed'
+	claimedLane    = `FROM endpoints p JOIN todos t ON t.endpoint_id = p.id AND ` + claimed + `
 		WHERE p.human_id = $1` + laneFilter
 	retryLane = `FROM todos t WHERE t.human_id = $1 AND t.state IN ('failed', 'input-required', 'auth-required')
 		AND t.next_retry_at IS NOT NULL` + laneFilter

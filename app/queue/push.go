@@ -56,8 +56,12 @@ func (p *PushParams) normalize() error {
 	return CheckJSON("payload", p.Payload)
 }
 
-// live is the predicate of the idempotency index: only a live todo holds its key.
-const live = `t.ended_at IS NULL`
+// The conditions of the partial indexes. A statement that is to use one says its condition in full.
+const (
+	live    = `t.ended_at IS NULL`
+	pending = `t.state = 'pending' AND ` + live
+	claimed = `t.state = 'claimed' AND ` + live
+)
 
 const createSQL = `
 	WITH clock AS MATERIALIZED (SELECT sb_now() AS now),

@@ -32,7 +32,7 @@ const ringSQL = `
 	waiting AS MATERIALIZED (
 		SELECT oldest.id FROM unnest($1::uuid[]) AS e (id) CROSS JOIN LATERAL (
 			SELECT t.id, t.attempts_total FROM todos t JOIN endpoints ep ON ep.id = t.endpoint_id
-			WHERE t.endpoint_id = e.id AND t.state = 'pending' AND t.queue = ANY(ep.queues)
+			WHERE t.endpoint_id = e.id AND ` + pending + ` AND t.queue = ANY(ep.queues)
 			ORDER BY t.created_at, t.id LIMIT $2
 		) oldest LEFT JOIN todo_rings r ON r.todo_id = oldest.id, clock
 		WHERE r.todo_id IS NULL OR r.attempts_total <> oldest.attempts_total OR r.next_at <= clock.now

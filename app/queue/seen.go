@@ -20,7 +20,7 @@ type EndpointWork struct {
 func (s *Store) EndpointsWork(ctx context.Context, human uuid.UUID) (map[uuid.UUID]EndpointWork, error) {
 	rows, err := s.pool.Query(ctx, `
 		SELECT e.id,
-			(SELECT count(*) FROM (SELECT FROM todos t WHERE t.endpoint_id = e.id AND t.state = 'claimed' LIMIT $2) c),
+			(SELECT count(*) FROM (SELECT FROM todos t WHERE t.endpoint_id = e.id AND `+claimed+` LIMIT $2) c),
 			(SELECT count(*) FROM (SELECT FROM todos t WHERE t.endpoint_id = e.id AND `+live+` LIMIT $2) c),
 			greatest(recent.seen, held.seen), greatest(recent.heard, held.heard)
 		FROM endpoints e
@@ -34,7 +34,7 @@ func (s *Store) EndpointsWork(ctx context.Context, human uuid.UUID) (map[uuid.UU
 		CROSS JOIN LATERAL (
 			SELECT max(greatest(a.claimed_at, claimed.last_heartbeat_at)) AS seen, max(claimed.last_heartbeat_at) AS heard
 			FROM (SELECT t.id, t.attempts_total, t.last_heartbeat_at FROM todos t
-				WHERE t.endpoint_id = e.id AND t.state = 'claimed' LIMIT 100) claimed
+				WHERE t.endpoint_id = e.id AND `+claimed+` LIMIT 100) claimed
 			JOIN todo_attempts a ON a.todo_id = claimed.id AND a.seq = claimed.attempts_total AND a.claimer_kind = 'endpoint'
 		) held
 		WHERE e.human_id = $1`, human, mostCounted)

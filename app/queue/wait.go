@@ -164,10 +164,10 @@ func (s *Store) wakeReady(ctx context.Context, keys []claimKey) error {
 		WITH clock AS MATERIALIZED (SELECT sb_now() AS now)
 		SELECT w.endpoint, w.queue, (SELECT count(*) FROM (
 			SELECT FROM todos t WHERE t.endpoint_id = e.id AND t.queue = ANY(e.queues) AND w.queue IN ('', t.queue)
-				AND t.state = 'pending' LIMIT 100) pending)
+				AND `+pending+` LIMIT 100) pending)
 			+ (SELECT count(*) FROM (
 			SELECT FROM todos t WHERE t.endpoint_id = e.id AND t.queue = ANY(e.queues) AND w.queue IN ('', t.queue)
-				AND t.state = 'claimed' AND t.lease_expires_at < clock.now AND t.attempt < t.max_attempts LIMIT 100) lapsed)
+				AND `+claimed+` AND t.lease_expires_at < clock.now AND t.attempt < t.max_attempts LIMIT 100) lapsed)
 			+ (SELECT count(*) FROM (
 			SELECT FROM todos t WHERE t.endpoint_id = e.id AND t.queue = ANY(e.queues) AND w.queue IN ('', t.queue)
 				AND t.state = 'failed' AND t.next_retry_at <= clock.now LIMIT 100) due)

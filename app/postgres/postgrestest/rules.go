@@ -6,7 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// rules relate columns to each other, and say what form those have that only the product's own code fills. Every
+// rules relate columns to each other, and say what form those have that the product makes or cuts itself. Every
 // statement of every test keeps to them. They are not in the product's schema, because each UPDATE parses and evaluates
 // each CHECK of its table anew: these would cost a claim a fifth.
 const rules = `
@@ -28,9 +28,12 @@ const rules = `
 	ALTER TABLE todo_attempts ADD CONSTRAINT rule_form CHECK (claimer_kind IN ('endpoint', 'owner')
 		AND octet_length(trace_id) = 16 AND octet_length(caller_trace_id) = 16 AND lease_ttl_seconds BETWEEN 1 AND 86400
 		AND outcome IN ('completed', 'failed', 'released', 'lease_expired', 'reaped', 'canceled', 'revoked')
-		AND disposition IN ('done', 'retry_scheduled', 'requeued', 'dead_lettered', 'canceled'));
+		AND disposition IN ('done', 'retry_scheduled', 'requeued', 'dead_lettered', 'canceled')
+		AND octet_length(claimant) BETWEEN 1 AND 128 AND octet_length(request_id) BETWEEN 1 AND 64
+		AND octet_length(summary) <= 2048 AND octet_length(artifact) <= 512);
 	ALTER TABLE todo_activity ADD CONSTRAINT rule_form CHECK (kind IN ('note', 'human_action', 'retried', 'a2a_state', 'rung')
-		AND actor_kind IN ('endpoint', 'human', 'system') AND octet_length(actor_ref) BETWEEN 1 AND 128);
+		AND actor_kind IN ('endpoint', 'human', 'system') AND octet_length(actor_ref) BETWEEN 1 AND 128
+		AND octet_length(message) <= 512 AND octet_length(detail::text) <= 4096);
 	ALTER TABLE feed_entries ADD CONSTRAINT rule_form CHECK (kind IN
 		('attempt', 'note', 'human_action', 'retried', 'a2a_state', 'dead_letter'));
 	ALTER TABLE todo_attempts ADD CONSTRAINT rule_end CHECK (CASE
