@@ -160,7 +160,7 @@ var errQueueNotGranted = fault.New(fault.Forbidden, "queue is not among this end
 
 func (s *Store) claimPending(ctx context.Context, g *grant, queues []string, key claimKey) (c *Claimed, err error) {
 	if createdAt, id := s.hints.after(key); id != nil {
-		c, err = g.claim(ctx, s.pool, claimAfterSQL, queues, createdAt, id)
+		c, err = g.claim(ctx, s.pool, claimAfterSQL, queues, createdAt, *id)
 		if errors.Is(err, pgx.ErrNoRows) {
 			s.hints.forget(key)
 		}

@@ -103,7 +103,7 @@ func checkState(state State) error {
 const detailColumns = todoColumns + `, t.result, t.attempts_total, t.attempts_pruned`
 
 func (d *Detail) fields() []any {
-	return append(d.Todo.fields(), &d.Result, &d.AttemptsTotal, &d.AttemptsPruned)
+	return append(d.Todo.fields(), (*[]byte)(&d.Result), &d.AttemptsTotal, &d.AttemptsPruned)
 }
 
 // Get returns one of an endpoint's todos in full, with up to attemptsLimit attempts, newest first, the open

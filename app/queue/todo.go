@@ -119,9 +119,10 @@ const (
 	t.lease_expires_at, t.created_at, t.payload_size, t.work_order, t.next_retry_at`
 )
 
+// Documents are read as bytes: as a json.RawMessage each would be parsed once more.
 func (r *Row) fields() []any {
 	return []any{(*uuid.UUID)(&r.ID), &r.Queue, &r.Source, &r.Kind, &r.Title, &r.State, &r.Owner, &r.Attempt, &r.MaxAttempts,
-		&r.LeaseExpiresAt, &r.CreatedAt, &r.PayloadSize, &r.WorkOrder, &r.NextRetryAt, &r.DeadLetter}
+		&r.LeaseExpiresAt, &r.CreatedAt, &r.PayloadSize, (*[]byte)(&r.WorkOrder), &r.NextRetryAt, &r.DeadLetter}
 }
 
 // Drops live beside the todo, where only an ingest locks them.
@@ -130,7 +131,7 @@ const todoColumns = rowColumns + `, t.payload, t.routing, t.messages, t.event_id
 	t.activity_pruned`
 
 func (t *Todo) fields() []any {
-	return append(t.Row.fields(), &t.Payload, &t.Routing, &t.Messages, &t.EventID, &t.SpansDropped, &t.ActivityPruned)
+	return append(t.Row.fields(), (*[]byte)(&t.Payload), (*[]byte)(&t.Routing), (*[]byte)(&t.Messages), &t.EventID, &t.SpansDropped, &t.ActivityPruned)
 }
 
 // Attempt is one try, as the attempt-history page describes it. It never carries the claiming endpoint's
