@@ -59,6 +59,7 @@ func (s *Server) ensureCluster(ctx context.Context) error {
 	if err := os.Rename(half, s.data); err != nil {
 		return fmt.Errorf("data folder %s cannot be written: %w", s.dir, err)
 	}
+	s.removeHalfMade() // once more: a child of an interrupted initdb may have outlived it for a moment
 	s.log.Info("made a PostgreSQL data folder", zap.String("folder", s.data), zap.Int("postgresql", s.programs.major),
 		zap.Duration("took", time.Since(began)))
 	return nil
