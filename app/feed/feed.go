@@ -2,9 +2,8 @@
 // table holds ids and no text, so that a page costs the same for a busy human and for a quiet one; what an entry
 // says is read from the attempt or the log that it points to.
 //
-// The entries are written by the triggers of migration 00008 and, for what a revocation leaves behind, by the
-// queue: in the transaction of the transition that they tell of (decisions.md 41). This package writes only when
-// a human last looked.
+// The entries are written by the queue, in the statements that they tell of (decisions.md 41). This package writes
+// only when a human last looked.
 package feed
 
 import (

@@ -32,7 +32,7 @@ var reapTail = `
 
 var (
 	reapLeasesSQL     = reapHead + claimed + ` AND t.lease_expires_at < clock.now` + reapTail
-	reapInterruptsSQL = reapHead + `t.state IN ('input-required', 'auth-required') AND ` + live + ` AND t.interrupted_at < clock.now - make_interval(secs => $2)` + reapTail
+	reapInterruptsSQL = reapHead + `t.state IN ('input-required', 'auth-required') AND t.ended_at IS NULL AND t.interrupted_at < clock.now - make_interval(secs => $2)` + reapTail
 )
 
 // Reap closes every attempt whose lease has lapsed, as reaped: its todo goes back to pending, or is
@@ -99,7 +99,7 @@ const requeueDueSQL = `
 	WITH clock AS MATERIALIZED (SELECT sb_now() AS now),
 	due AS MATERIALIZED (
 		SELECT c.id FROM todos c, clock
-		WHERE c.next_retry_at <= clock.now AND ($1::uuid IS NULL OR c.endpoint_id = $1)
+		WHERE c.state = 'failed' AND c.next_retry_at IS NOT NULL AND c.next_retry_at <= clock.now AND ($1::uuid IS NULL OR c.endpoint_id = $1)
 		ORDER BY c.next_retry_at
 		LIMIT $2 FOR NO KEY UPDATE OF c SKIP LOCKED
 	)
@@ -120,7 +120,7 @@ func (s *Store) requeueDue(ctx context.Context, endpoint *uuid.UUID) (int, error
 var deadLetterSQL = `
 	WITH clock AS MATERIALIZED (SELECT sb_now() AS now),
 	held AS MATERIALIZED (
-		SELECT ` + openColumns + `, clock.now FROM todos t, clock WHERE t.endpoint_id = $1 AND t.owner IS NOT NULL
+		SELECT ` + openColumns + `, clock.now FROM todos t, clock WHERE t.endpoint_id = $1 AND t.owner IS NOT NULL AND ` + live + `
 	), ` + closing("held", `outcome = 'revoked', disposition = 'dead_lettered'`) + `, ended AS (
 		UPDATE todos t SET state = 'failed', owner = NULL, lease_expires_at = NULL, fence_hash = NULL, interrupted_at = NULL,
 			next_retry_at = NULL, updated_at = clock.now, ended_at = clock.now

@@ -4,8 +4,8 @@ package queue
 const openColumns = `t.id, t.human_id, t.endpoint_id, t.queue, t.attempts_total, t.last_heartbeat_at, t.lease_ttl_seconds,
 	t.notes, t.notes_dropped`
 
-// closing is how every attempt ends: with what moved while it was open, which stood with its todo, and in the feed of
-// its human. It is two parts of a WITH, of which closed returns what ended. held is the part before it that has locked
+// closing is how every attempt ends: with what moved while it was open, which stood with its todo, without its request
+// id, which is free again, and in the feed of its human. It is two parts of a WITH, of which closed returns what ended. held is the part before it that has locked
 // the todos, with their openColumns and the time as now; sets is the outcome, the disposition and the report.
 func closing(held, sets string) string {
 	return `closed AS (

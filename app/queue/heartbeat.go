@@ -46,7 +46,11 @@ const (
 		WHEN $6::integer IS NOT NULL THEN sb_now() + make_interval(secs => $6::integer)
 		ELSE greatest(t.lease_expires_at, sb_now() + make_interval(secs => t.lease_ttl_seconds)) END`
 
-	heartbeatSQL = `UPDATE todos t SET ` + renewed + ` WHERE ` + heldBy + ` RETURNING ` + rowColumns
+	heartbeatSQL = `UPDATE todos t SET ` + renewed + ` WHERE ` + heldBy + ` RETURNING ` + waited + rowColumns
+
+	// waited tells that the lease was counted from long before it was written: the statement waited for somebody who held
+	// the lock and changed nothing, so that PostgreSQL did not compute the row again.
+	waited = `sb_now() - t.updated_at > interval '1 second', `
 
 	// A note of an attempt and for a log that have room for it, as nearly all have.
 	noteSQL = `
@@ -61,7 +65,7 @@ const (
 		INSERT INTO feed_entries (human_id, at, kind, todo_id, ref, queue, endpoint_id)
 		SELECT t.human_id, t.updated_at, 'note', t.id, t.activity_seq, t.queue, t.endpoint_id FROM t
 	)
-	SELECT ` + rowColumns + ` FROM t`
+	SELECT ` + waited + rowColumns + ` FROM t`
 
 	// Where there is none, the attempt counts the note as dropped, or the log makes room.
 	lockHeldSQL = `SELECT t.notes, t.notes_dropped, t.attempts_total FROM todos t WHERE ` + heldBy + ` FOR NO KEY UPDATE`
@@ -79,7 +83,7 @@ func (s *Store) Heartbeat(ctx context.Context, ep *identity.Endpoint, id uuid.UU
 	var r *Row
 	var err error
 	if note == nil {
-		r, err = readRow(s.pool.QueryRow(ctx, heartbeatSQL, held...))
+		r, err = s.beat(ctx, held, heartbeatSQL, held)
 	} else {
 		r, err = s.note(ctx, ep, held, entry{kind: KindNote, message: note, detail: cutDetail(truncated)})
 	}
@@ -98,7 +102,7 @@ func (s *Store) note(ctx context.Context, ep *identity.Endpoint, held []any, e e
 		return nil, err
 	}
 	args := append(held[:len(held):len(held)], by.ref, e.message, detail, limits[settings.NotesMaxPerAttempt], limits[settings.ActivityMaxPerTodo])
-	r, err := readRow(s.pool.QueryRow(ctx, noteSQL, args...))
+	r, err := s.beat(ctx, held, noteSQL, args)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return s.noteWithoutRoom(ctx, held, by, e)
 	}
@@ -120,7 +124,9 @@ func (s *Store) noteWithoutRoom(ctx context.Context, held []any, by actor, e ent
 		if !kept {
 			more, lost = 0, 1
 		}
-		if r, err = readRow(tx.QueryRow(ctx, countedSQL, append(held[:len(held):len(held)], more, lost)...)); err != nil {
+		r = &Row{}
+		err := tx.QueryRow(ctx, countedSQL, append(held[:len(held):len(held)], more, lost)...).Scan(r.fields()...)
+		if err != nil {
 			return err
 		}
 		if !kept {
@@ -140,9 +146,17 @@ func (s *Store) noteWithoutRoom(ctx context.Context, held []any, by actor, e ent
 	return r, nil
 }
 
-func readRow(row pgx.Row) (*Row, error) {
-	var r Row
-	return &r, row.Scan(r.fields()...)
+// beat runs a heartbeat, and a plain one more where its lease was counted from before a wait.
+func (s *Store) beat(ctx context.Context, held []any, sql string, args []any) (*Row, error) {
+	for {
+		var r Row
+		var waited bool
+		err := s.pool.QueryRow(ctx, sql, args...).Scan(append([]any{&waited}, r.fields()...)...)
+		if err != nil || !waited {
+			return &r, err
+		}
+		sql, args = heartbeatSQL, held
+	}
 }
 
 // cutDetail is the detail of an entry whose text was cut.

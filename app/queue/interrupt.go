@@ -23,6 +23,9 @@ func (s *Store) Interrupt(ctx context.Context, ep *identity.Endpoint, id uuid.UU
 	}
 	return s.a2aMove(ctx, ep, id, func(tx pgx.Tx) (a2aStep, error) {
 		step := a2aStep{action: string(into)}
+		if err := lockLive(ctx, tx, ep, id, `t.state = 'claimed'`); err != nil {
+			return step, err
+		}
 		err := tx.QueryRow(ctx, `
 			UPDATE todos t SET state = $6, interrupted_at = sb_now(), updated_at = sb_now()
 			WHERE `+heldBy+` AND t.state = 'claimed' RETURNING t.attempts_total`,
@@ -40,6 +43,9 @@ func (s *Store) Resume(ctx context.Context, ep *identity.Endpoint, id uuid.UUID,
 	return s.a2aMove(ctx, ep, id, func(tx pgx.Tx) (a2aStep, error) {
 		step := a2aStep{action: "resume"}
 		step.says, step.cut = cleanNote(says)
+		if err := lockLive(ctx, tx, ep, id, `t.state IN ('input-required', 'auth-required')`); err != nil {
+			return step, err
+		}
 		err := tx.QueryRow(ctx, `
 			UPDATE todos t SET state = 'claimed', interrupted_at = NULL, updated_at = sb_now(),
 				lease_expires_at = sb_now() + make_interval(secs => t.lease_ttl_seconds)
@@ -85,6 +91,7 @@ func (s *Store) Reject(ctx context.Context, ep *identity.Endpoint, id uuid.UUID)
 	})
 }
 
+// lockLive waits for a todo's lock, so that the clock is read after the wait.
 func lockLive(ctx context.Context, tx pgx.Tx, ep *identity.Endpoint, id uuid.UUID, condition string) error {
 	return tx.QueryRow(ctx, `
 		SELECT FROM todos t WHERE t.id = $1 AND t.endpoint_id = $2 AND t.queue = ANY($3) AND `+condition+` FOR NO KEY UPDATE`,

@@ -56,11 +56,12 @@ func (p *PushParams) normalize() error {
 	return CheckJSON("payload", p.Payload)
 }
 
-// The conditions of the partial indexes. A statement that is to use one says its condition in full.
+// What the index of live todos can find, which leads with the state and holds those without an end. A statement that is
+// to use it says both.
 const (
-	live    = `t.ended_at IS NULL`
-	pending = `t.state = 'pending' AND ` + live
-	claimed = `t.state = 'claimed' AND ` + live
+	live    = `t.state IN ('pending', 'claimed', 'input-required', 'auth-required', 'failed') AND t.ended_at IS NULL`
+	pending = `t.state = 'pending' AND t.ended_at IS NULL`
+	claimed = `t.state = 'claimed' AND t.ended_at IS NULL`
 )
 
 const createSQL = `

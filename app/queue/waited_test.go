@@ -97,3 +97,31 @@ func TestRequestID_ARepeatThatWaitedAnswersWithWhatIsThere(t *testing.T) {
 		t.Errorf("answered a lease until %v; it is until %v", again.LeaseExpiresAt.Format(time.TimeOnly), d.LeaseExpiresAt.Format(time.TimeOnly))
 	}
 }
+
+// A heartbeat that waited for somebody who then changed nothing gives the whole lease from when it could be written.
+func TestHeartbeat_AWaitForTheLockDoesNotShortenTheLease(t *testing.T) {
+	for name, note := range map[string]*string{"plain": nil, "with a note": ptr("still here")} {
+		t.Run(name, func(t *testing.T) {
+			b := setup(t)
+			id := b.push(t)
+			b.claim(t, id, queue.ClaimParams{})
+			release := b.lock(t, id)
+			var beat sync.WaitGroup
+			beat.Go(func() {
+				if _, err := b.queue.Heartbeat(t.Context(), b.endpoint, id, queue.HeartbeatParams{LeaseTTLSeconds: ptr(60), Note: note}); err != nil {
+					t.Error(err)
+				}
+			})
+			b.waiting(t, 1)
+			b.Advance(t, time.Hour)
+			release()
+			beat.Wait()
+			if n := b.count(t, `SELECT count(*) FROM todos WHERE lease_expires_at > sb_now() AND last_heartbeat_at > sb_now() - interval '30 minutes'`); n != 1 {
+				t.Error("the lease was over before the heartbeat was answered")
+			}
+			if n := b.count(t, `SELECT count(*) FROM todo_activity WHERE kind = 'note'`); (n == 1) != (note != nil) || n > 1 {
+				t.Errorf("%d notes", n)
+			}
+		})
+	}
+}
