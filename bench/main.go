@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/switchboard-otel/switchboard/app/garbage"
 )
 
 // bench is a group of figures that share their preparation.
@@ -46,6 +48,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	garbage.Tune() // as the shipped program does, for both sides
 	run := func() error { return measure(ctx, *only) }
 	if *config != "" {
 		run = func() error { return serve(context.WithoutCancel(ctx), *config) } // it looks after signals itself
