@@ -70,8 +70,9 @@ func TestInTx_TriesAgainAfterADeadlock(t *testing.T) {
 		})
 	}
 	done.Wait()
-	if tries[0]+tries[1] != 3 {
-		t.Errorf("the transactions took %v tries, want one of them to take two", tries)
+	// One, at least: the loser's next try can meet the other before it has gone on.
+	if tries[0]+tries[1] < 3 {
+		t.Errorf("the transactions took %v tries, want one of them to try again", tries)
 	}
 	var sum int
 	if err := db.Pool.QueryRow(t.Context(), "SELECT sum(n) FROM things").Scan(&sum); err != nil || sum != 4 {
