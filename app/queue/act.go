@@ -145,11 +145,11 @@ func lockForHuman(ctx context.Context, tx pgx.Tx, human, id uuid.UUID) (*subject
 		SELECT t.state, t.attempt, t.max_attempts, t.owner, t.endpoint_id, t.result,
 			t.next_retry_at IS NOT NULL, coalesce(t.next_retry_at <= clock.now, false),
 			coalesce(t.lease_expires_at < clock.now, false), e.revoked_at IS NOT NULL OR coalesce(e.expires_at <= clock.now, false),
-			t.next_retry_at, t.queue = 'quarantine'
+			t.next_retry_at, t.queue = 'quarantine', CASE WHEN t.owner IS NOT NULL THEN t.attempts_total END
 		FROM clock, todos t JOIN endpoints e ON e.id = t.endpoint_id
 		WHERE t.id = $1 AND t.human_id = $2
 		FOR NO KEY UPDATE OF t`, id, human).Scan(&w.state, &w.attempt, &w.max, &owner, &w.endpoint, &w.result,
-		&w.retryScheduled, &w.retryDue, &w.lapsed, &w.endpointRevoked, &w.nextRetryAt, &w.quarantined)
+		&w.retryScheduled, &w.retryDue, &w.lapsed, &w.endpointRevoked, &w.nextRetryAt, &w.quarantined, &w.openSeq)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, fault.ErrTodoNotFound
 	}
@@ -159,12 +159,7 @@ func lockForHuman(ctx context.Context, tx pgx.Tx, human, id uuid.UUID) (*subject
 	if owner != nil {
 		w.owner = *owner
 	}
-	// A statement of its own: it sees the attempt of a claim for whose lock we waited.
-	err = tx.QueryRow(ctx, `SELECT attempts_total FROM todos WHERE id = $1 AND owner IS NOT NULL`, id).Scan(&w.openSeq)
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = nil
-	}
-	return &w, err
+	return &w, nil
 }
 
 func closeOpen(ctx context.Context, tx pgx.Tx, id uuid.UUID, did move, a Act) error {

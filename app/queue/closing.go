@@ -5,8 +5,9 @@ const openColumns = `t.id, t.human_id, t.endpoint_id, t.queue, t.attempts_total,
 	t.notes, t.notes_dropped`
 
 // closing is how every attempt ends: with what moved while it was open, which stood with its todo, without its request
-// id, which is free again, and in the feed of its human. It is two parts of a WITH, of which closed returns what ended. held is the part before it that has locked
-// the todos, with their openColumns and the time as now; sets is the outcome, the disposition and the report.
+// id, which is free again, and in the feed of its human. It is two parts of a WITH, of which closed returns what ended.
+// held is the part before it that has locked the todos, with their openColumns and the time as now; sets is the
+// outcome, the disposition and the report.
 func closing(held, sets string) string {
 	return `closed AS (
 		UPDATE todo_attempts a SET ended_at = greatest(t.now, a.claimed_at), ` + sets + `, request_id = NULL,

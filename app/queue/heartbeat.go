@@ -146,17 +146,21 @@ func (s *Store) noteWithoutRoom(ctx context.Context, held []any, by actor, e ent
 	return r, nil
 }
 
-// beat runs a heartbeat, and a plain one more where its lease was counted from before a wait.
-func (s *Store) beat(ctx context.Context, held []any, sql string, args []any) (*Row, error) {
-	for {
+// beat runs a heartbeat, and a plain one more where its lease was counted from before a wait. Where somebody has acted
+// on the lapse in between, what the first one wrote stands, and so does its answer.
+func (s *Store) beat(ctx context.Context, held []any, sql string, args []any) (beaten *Row, err error) {
+	for waited := true; waited; sql, args = heartbeatSQL, held {
 		var r Row
-		var waited bool
 		err := s.pool.QueryRow(ctx, sql, args...).Scan(append([]any{&waited}, r.fields()...)...)
-		if err != nil || !waited {
-			return &r, err
+		if beaten != nil && errors.Is(err, pgx.ErrNoRows) {
+			return beaten, nil
 		}
-		sql, args = heartbeatSQL, held
+		if err != nil {
+			return nil, err
+		}
+		beaten = &r
 	}
+	return beaten, nil
 }
 
 // cutDetail is the detail of an entry whose text was cut.
